@@ -1,12 +1,12 @@
-"""Writes what of the pages follows from declarations in the code, and from records of runs; a test holds
-them against both.
+"""Writes the parts of the pages that come from declarations in the code and from recorded runs; a
+test compares them with both.
 
-python docs/generate.py          of what is declared and recorded: seconds
-python docs/generate.py --all    after simulating anew what is recorded: the tables of docs/validation.md
-                                 and docs/qdiscs.md, what pages have as printed, and the home uplink's
-                                 picture: some ten minutes of CPU time
+python docs/generate.py          from the declarations and records: seconds
+python docs/generate.py --all    simulates the records again first: the tables of docs/validation.md
+                                 and docs/qdiscs.md, the printed outputs of pages, and the picture of
+                                 the home uplink: some ten minutes of CPU time
 
-docs/performance.md is measured, on a quiet machine, by benches/ with --record.
+The numbers of docs/performance.md are measured on a quiet machine, by benches/ with --record.
 """
 
 from __future__ import annotations
@@ -32,27 +32,26 @@ import validate  # noqa: E402
 
 PICTURE = ROOT / "docs" / "home-uplink.png"
 DEMO = "tutorial.md"
-"""The page that runs `make demo`, of whose Runs the picture is."""
+"""The page that runs `make demo`; the picture shows its Runs."""
 
 WHOLE = ": whole"
-"""The end of the names of what CONTRIBUTING.md says of benches/first_minute.py's times."""
+"""The end of the names of CONTRIBUTING.md's entries of benches/first_minute.py's times."""
 
 _INTRODUCTION = """\
 # Tables
 
-Made by `python docs/generate.py` from [sojourn/crates/tables](../sojourn/crates/tables/src/declared.rs), where each
-table is declared once. All engines write these tables, one file each in `seed-N/` of a Run's folder.
+`python docs/generate.py` makes this page from [sojourn/crates/tables](../sojourn/crates/tables/src/declared.rs),
+which declares each table. All engines write these tables, one file each in `seed-N/` of a Run's folder.
 
 - Units are in the names. Times are ns since the run began.
-- Totals and histograms leave the warm-up out; time lines don't. What is measured goes from the end of
+- Totals and histograms leave the warm-up out; time lines don't. The measured time is from the end of
   the warm-up to the end of the run, both instants included. A row of a time line that ends with the
   warm-up leaves that instant out; the last row includes the end.
 - *integer*: below 2^63 (Int64). *real*: a double (Float64): means, the disciplines' own state, and sums
   that pass 2^63 in a run of years. *link*, *flow*, *cause*: a name (String), as in `meta.json`.
-- What there is none of is null. An engine hands it over as -1 in a column of integers and as NaN in one
-  of reals. A column without an entry under *null* always has a value.
-- `sojourn list schemas tables` prints their JSON Schema (2020-12): it is of a seed's tables as lists
-  of rows.
+- A missing value is null. Engines return it as -1 in a column of integers and as NaN in one of reals.
+  A column without an entry under *null* always has a value.
+- `sojourn list schemas tables` prints the JSON Schema (2020-12) of a seed's tables as lists of rows.
 - CPU time is in `meta.json` (`cpu_s`), not here: tables are byte-identical from run to run.
 """
 
@@ -66,7 +65,7 @@ def _sections() -> Iterator[str]:
     for table in TABLES.values():
         yield f"## {table.name}\n"
         yield table.about + "\n"
-        yield "| column | type | what it holds | null |"
+        yield "| column | type | meaning | null |"
         yield "|---|---|---|---|"
         yield from map(_row, table.columns)
         yield ""
@@ -79,11 +78,10 @@ def _row(column: ColumnSchema) -> str:
 _OF_JSON = """\
 # Schemas of `--json`
 
-Made by `python docs/generate.py` from `outputs.py` of each package. The first key of an output, `schema`,
-names its shape and the shape's version: `sojourn/run/1`. A key may be added without a new version; one
-that goes, or changes its meaning, needs one. `sojourn list schemas` lists them, and
-`sojourn list schemas run` prints the JSON Schema (2020-12) of `sojourn run --json`.
-[output.md](output.md) says more about what the keys hold.
+`python docs/generate.py` makes this page from `outputs.py` of each package. The first key of an output,
+`schema`, has the name and version of its shape: `sojourn/run/1`. A new key needs no new version; a removed
+key, or one with a new meaning, does. `sojourn list schemas` lists the shapes, and `sojourn list schemas
+run` prints the JSON Schema (2020-12) of `sojourn run --json`. [output.md](output.md) explains the keys.
 """
 
 
@@ -94,12 +92,12 @@ def json_page() -> str:
 
 def _shapes() -> Iterator[str]:
     for name in outputs.installed():
-        whole = schemas.make(name)
+        schema = schemas.make(name)
         yield f"## {outputs.identifier(name)}\n"
-        yield whole["description"] + "\n"
+        yield schema["description"] + "\n"
         yield "| key | type | |"
         yield "|---|---|---|"
-        for key, value in whole["properties"].items():
+        for key, value in schema["properties"].items():
             yield f"| `{key}` | {_type(value)} | {value.get('description', '')} |"
         yield ""
 
@@ -120,7 +118,7 @@ def _when(record: dict[str, Any], command: str) -> str:
 
 
 def filled() -> dict[Path, str]:
-    """The pages with tables of records."""
+    """The pages with tables from records, filled in."""
     validation = json.loads(validate.RECORD.read_text(encoding="utf-8"))
     measured = places.recorded()
     three = json.loads(situations.RECORD.read_text(encoding="utf-8"))
@@ -147,7 +145,7 @@ def filled() -> dict[Path, str]:
 
 
 def run_again() -> None:
-    """Simulates anew what pages have of runs: records, what is printed, and the picture."""
+    """Simulates the pages' runs again: records, printed outputs, and the picture."""
     places.record_of(situations.RECORD, situations.measured())
     if validate.main(["--record"]):
         raise SystemExit("error: benches/validate.py --record failed")
@@ -159,11 +157,11 @@ def run_again() -> None:
 
 
 def _print_again(path: Path, page: str, folder: Path) -> None:
-    """A page's outputs, of its commands as they are run now."""
+    """Replaces a page's printed outputs by those of a new run of its commands."""
     player = blocks.Player(path.name, folder, long=True)
     for block in blocks.find(page):
-        if block.before.get("printed") == "" and player.said is not None:
-            page = blocks.reprinted(page, block, player.said)
+        if block.before.get("printed") == "" and player.output is not None:
+            page = blocks.reprinted(page, block, player.output)
         elif not block.printed:
             player.play(block)
     path.write_text(page, encoding="utf-8")
@@ -172,7 +170,7 @@ def _print_again(path: Path, page: str, folder: Path) -> None:
 
 
 def pages() -> dict[Path, str]:
-    """What is written: each file and its text."""
+    """The files that this program writes, and their texts."""
     drawn = {ROOT / "docs" / "concepts" / name: text for name, text in drawings.files().items()}
     return {
         **drawn,

@@ -1,10 +1,10 @@
-"""Wheels for other Linuxes than this one, by cross compilers: `make wheels` calls it.
+"""Builds wheels for other Linux systems, by cross compilers; `make wheels` calls it.
 
     python packaging/wheels.py FOLDER [--profile P] [TARGET...]
 
-zig (of PyPI, as `ziglang`) compiles what is C and links against an old glibc, or musl. The program of
-the kernel's guests is built for the same processor, static. Each wheel is made of a copy of the tree,
-in which that program lies where the tree has its own.
+zig (`ziglang` on PyPI) compiles the C code and links against an old glibc, or musl. The program of
+the kernel's guests is built static for the same processor. Each wheel is built from a copy of the
+tree, with that program in the place of the tree's own.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ TARGETS = {
     "x86_64-unknown-linux-musl": "musllinux_1_2",
     "aarch64-unknown-linux-musl": "musllinux_1_2",
 }
-"""Rust's targets, and what their wheels are to be compatible with."""
+"""Rust's targets, and the platform tags of their wheels."""
 PACKAGES = ("sojourn", "sojourn-live")
-"""Those of which something is compiled."""
+"""The packages with compiled code."""
 PARTS = ("Cargo.toml", "Cargo.lock", "LICENSE", "README.md", *PACKAGES)
 GUEST = Path("sojourn/python/sojourn/engine/kernel/sojourn-guest")
 
@@ -41,7 +41,7 @@ def copied(tree: Path) -> None:
 
 
 def run(*words: str, cwd: Path, **more: str) -> None:
-    # maturin asks the first python3 for zig: this one has it.
+    # maturin looks for zig in the first python3 of PATH: this one has it.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     subprocess.run(words, cwd=cwd, env={**os.environ, "PATH": path, **more}, check=True)
 

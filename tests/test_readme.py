@@ -31,7 +31,7 @@ def test_what_it_prints_is_what_it_says(tmp_path: Path) -> None:
     player = blocks.Player("README.md", tmp_path, short=True)
     said = {}
     for block in blocks.find(shortened(README)):
-        said[block.text] = player.play(block).said or ""
+        said[block.text] = player.play(block).text or ""
     [commands] = [said[text] for text in said if text.startswith("sojourn check")]
     assert "wins. Against" in commands, "Runs that compete"
     [program] = [said[text] for text in said if text.startswith("import sojourn")]
@@ -46,7 +46,7 @@ def test_what_it_prints_is_what_it_says(tmp_path: Path) -> None:
 def test_the_page_on_python_runs(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
     player = blocks.Player("docs/python.md", tmp_path)
-    said = [player.play(block).said or "" for block in blocks.find(page)]
+    said = [player.play(block).text or "" for block in blocks.find(page)]
     slowest, *_, fastest = re.findall(r"Mbit/s (\d+) ms", said[0])
     assert int(fastest) < int(slowest), "a faster line is a shorter queue"
 

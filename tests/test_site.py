@@ -76,7 +76,7 @@ def test_what_a_page_shows_runs_and_makes_its_files(path: str, tmp_path: Path) -
     player = blocks.Player(path, tmp_path, short=True)
     text = TEXTS[path] if path in MADE else shortened(TEXTS[path])
     for block in blocks.find(text):
-        said = player.play(block).said
+        said = player.play(block).text
         for name, value in block.behind:
             if said is None:
                 assert block.waits, f"{path}, line {block.line}"

@@ -1,27 +1,28 @@
-"""The code blocks of a page, and what becomes of them when the page is made or tested.
+"""Runs the code blocks of a page, when the page is made or tested.
 
-A page shows a file, a command, a program or what they print. Comments around a block, which a reader
-of the Markdown does not see, say what to do with it:
+A block is a file, a command, a program or an output. Comments around the block, which a reader of
+the page does not see, control how it is run:
 
-    <!-- file: home.toml -->          before a block: it is this file, in the page's folder
-    <!-- folder: in: tests/line -->   before: the page's folder has a folder or file of the repository as `in`
-    <!-- not run: REASON -->          before: it is not run, its options alone are checked
-    <!-- guest -->                    before: it needs the kernel's guest, and is run where one is ready
+    <!-- file: home.toml -->          before a block: write it to this file, in the page's folder
+    <!-- folder: in: tests/line -->   before: copy a folder or file of the repository there, as `in`
+    <!-- not run: REASON -->          before: don't run it, only check its options
+    <!-- guest -->                    before: run it only if the kernel's guest is ready
     <!-- line -->                     before: it needs a line: a host in front of it, and one beyond it
-    <!-- long -->                     before: it takes a minute or more: `make test-long` runs it
-    <!-- short: --only 5.1 -->        before: what its commands get where simulations are to be short
-    <!-- exit: 2 -->                  before: its last command ends with this status
-    <!-- after: home-uplink -->       before TOML: it is what follows in this example or file
+    <!-- long -->                     before: it takes a minute or more; `make test-long` runs it
+    <!-- short: --only 5.1 -->        before: options to add to its commands for short simulations
+    <!-- exit: 2 -->                  before: its last command exits with this status
+    <!-- after: home-uplink -->       before TOML: append it to this example or file
     <!-- excerpt: FILE -->            before TOML: its tables are in this file of the repository
-    <!-- printed -->                  before text: it is what the block above prints
-    <!-- printed: a part -->          before text: its lines are among what the block above prints
-    <!-- output -->                   behind: here the site has what the block printed
-    <!-- figure: cdf.svg: a text -->  behind: here the site has a file that the block wrote
+    <!-- printed -->                  before text: the output of the block above
+    <!-- printed: a part -->          before text: lines of the output of the block above
+    <!-- output -->                   behind: the site inserts the block's output here
+    <!-- figure: cdf.svg: a text -->  behind: the site inserts a file that the block wrote here
 
-Blocks of `sh` are commands of sojourn, a line each, and recipes of make (`make demo`) that consist of
-such. Those of `python` are programs that share their names within a page. Those of `toml` are
-scenarios, which load, and of `json` are JSON. All run in one folder, in the order of the page. `text`
-is for whatever else has the form of code; no line of it begins with a command of ours.
+A block of `sh` has commands of sojourn, one per line, and make targets (`make demo`) that consist
+of such commands. Blocks of `python` are programs that share their names within a page. Blocks of
+`toml` are scenarios that load; blocks of `json` are valid JSON. All run in one folder, in the order
+of the page. `text` is for everything else in the form of code; none of its lines begins with a
+command of sojourn.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent.parent
 COLUMNS = "110"
-"""Characters of a line of output."""
+"""The width of an output, in characters."""
 
 LANGUAGES = ("sh", "python", "toml", "json", "text")
 OURS = ("sojourn", "make")
@@ -85,7 +86,7 @@ class BlockError(Exception):
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block with what its comments say."""
+    """A fenced block with its comments."""
 
     language: str
     text: str
@@ -105,12 +106,12 @@ class Block:
 
     @property
     def waits(self) -> bool:
-        """Whether it is run only where what it needs is there, or where there is time."""
+        """Whether the block runs only if a guest, a line or enough time is available."""
         return any(each in self.before for each in ("guest", "line", "long"))
 
     @property
     def tried(self) -> bool:
-        """Whether anything is done with it but to look at its words."""
+        """Whether the block is run, compared, written or read, not only searched for commands."""
         return (
             self.runs or self.printed or self.file is not None or self.language in ("toml", "json")
         )
@@ -122,12 +123,12 @@ class Block:
 
     @property
     def printed(self) -> bool:
-        """Whether it is what another block prints."""
+        """Whether the block is the output of another block."""
         return "printed" in self.before
 
     @property
     def ours(self) -> list[str]:
-        """Lines that begin with a command of ours, in whatever language."""
+        """Lines that begin with a command of sojourn or make, in any language."""
         if self.printed:
             return []
         return [line for line in self.text.splitlines() if _is_ours(line)]
@@ -142,10 +143,10 @@ class Block:
 
 @dataclass
 class Outcome:
-    """What a block printed; None: it was not run."""
+    """The result of a block."""
 
-    said: str | None = None
-    """Markdown in place of the comments behind it."""
+    text: str | None = None
+    """Its output, which replaces the comments behind the block; None: it was not run."""
 
 
 @dataclass
@@ -159,17 +160,17 @@ class Player:
     long: bool = False
     """Whether blocks that take a minute or more are run."""
     short: bool = False
-    """Whether simulations are of some seconds: a command is no more right for being long. What is
-    printed is then compared by its first words alone."""
+    """Whether to shorten simulations to some seconds. Only the first line of an output is compared
+    then."""
     line: Callable[[Sequence[str], Path], int] | None = None
-    """Runs a command of sojourn on a host in front of a line, in a folder, and gives its exit status.
-    `serve` it starts on the host beyond the line."""
+    """Runs a command of sojourn on a host in front of a line, in a folder, and returns its exit
+    status. It starts `serve` on the host beyond the line."""
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
-    said: str | None = ""
-    """What the last block printed; None: it was not run."""
+    output: str | None = ""
+    """The output of the last block; None: it was not run."""
 
     def play(self, block: Block) -> Outcome:
-        """Carries a block out, in `folder`."""
+        """Runs a block in `folder`."""
         if block.printed:
             self._compare(block)
             return Outcome("")
@@ -182,25 +183,26 @@ class Player:
             return Outcome("")
         if block.language not in ("sh", "python"):
             return Outcome()
-        self.said = None
+        self.output = None
         if not block.runs or self._lacks(block):
             return Outcome()
         if "folder" in block.before:
             name, _, source = block.before["folder"].partition(": ")
             copy = shutil.copytree if (ROOT / source).is_dir() else shutil.copy
             copy(ROOT / source, self.folder / name)
-        said, talk = io.StringIO(), io.StringIO()
-        with _inside(self.folder), contextlib.redirect_stdout(said):
+        stdout, stderr = io.StringIO(), io.StringIO()
+        with _inside(self.folder), contextlib.redirect_stdout(stdout):
             if block.language == "python":
                 self._python(block)
             else:
-                with contextlib.redirect_stderr(talk):
+                with contextlib.redirect_stderr(stderr):
                     codes = [self._command(words, block) for words in block.commands()]
                 if any(codes[:-1]) or codes[-1:] != [block.status]:
-                    raise self._error(block, f"exit status {codes}: {talk.getvalue()}")
-        # An error is on stderr.
-        self.said = (said.getvalue() + (talk.getvalue() if block.status else "")).rstrip("\n")
-        return Outcome(self.said)
+                    raise self._error(block, f"exit status {codes}: {stderr.getvalue()}")
+        # The text of an error is on stderr.
+        errors = stderr.getvalue() if block.status else ""
+        self.output = (stdout.getvalue() + errors).rstrip("\n")
+        return Outcome(self.output)
 
     def _lacks(self, block: Block) -> bool:
         return (
@@ -210,7 +212,7 @@ class Player:
         )
 
     def _python(self, block: Block) -> None:
-        # Lines count as in the page.
+        # The numbers of lines are those of the page.
         text = "\n" * block.line + block.text
         try:
             exec(compile(text, self.page, "exec"), self.names)
@@ -227,7 +229,7 @@ class Player:
         if words[0] == "sudo" and "line" in block.before:
             words = words[1:]
         if words[0] != "sojourn":
-            raise self._error(block, f"{words[0]} is no command of ours")
+            raise self._error(block, f"{words[0]} is not a command of sojourn or make")
         if "line" in block.before and self.line is not None:
             return self.line(words[1:], self.folder)
         return status([*words[1:], *(self._shorter(words[1:], block) if self.short else ())])
@@ -244,7 +246,7 @@ class Player:
         return ("--quick", "--seeds", "2") if verb == "evaluate" else ()
 
     def _read(self, block: Block) -> None:
-        """A scenario or JSON that is shown."""
+        """Reads a scenario or JSON that the page shows."""
         from sojourn.errors import UserError
         from sojourn.scenario import load
 
@@ -270,10 +272,10 @@ class Player:
         return next(file for file in files if file.is_file()).read_text(encoding="utf-8")
 
     def _compare(self, block: Block) -> None:
-        """What a page shows as printed, with what was printed now."""
-        if self.said is None:
+        """Compares the output that the page shows with the output of this run."""
+        if self.output is None:
             return
-        now, shown = self.said.splitlines(), block.text.splitlines()
+        now, shown = self.output.splitlines(), block.text.splitlines()
         if block.before["printed"]:
             same = set(shown) <= set(now)
         elif self.short:
@@ -281,7 +283,7 @@ class Player:
         else:
             same = now == shown
         if not same:
-            raise self._error(block, f"now it prints\n{self.said}")
+            raise self._error(block, f"now it prints\n{self.output}")
 
     def _error(self, block: Block, why: str) -> BlockError:
         return BlockError(f"{self.page}, line {block.line}: {why}")
@@ -289,7 +291,7 @@ class Player:
 
 @functools.cache
 def recipe(target: tuple[str, ...]) -> list[list[str]]:
-    """The commands of sojourn that make runs for a target, once all is built."""
+    """The commands of sojourn that make runs for a target after the build."""
     built = (f"--old-file=.venv/{mark}" for mark in (".installed", ".dev", ".guided"))
     done = subprocess.run(
         ["make", "--dry-run", "--no-print-directory", *built, *target],
@@ -301,7 +303,7 @@ def recipe(target: tuple[str, ...]) -> list[list[str]]:
 
 @contextlib.contextmanager
 def _inside(folder: Path) -> Iterator[None]:
-    """In a folder, with lines of one width wherever it runs, and a user's files of its own: a page
+    """Changes into a folder, with a fixed width of lines and a separate home folder, because a page
     may fill or clear the store. The guests are the user's."""
     from sojourn import places
 
@@ -341,32 +343,32 @@ def find(page: str) -> list[Block]:
 
 
 def _before(comments: str) -> dict[str, str]:
-    said = {}
+    settings = {}
     for line in comments.splitlines():
-        told = _COMMENT.fullmatch(line)
-        if told is None or told["name"] not in _BEFORE:
-            raise BlockError(f"no block is told {line}")
-        said[told["name"]] = told["value"] or ""
-    return said
+        comment = _COMMENT.fullmatch(line)
+        if comment is None or comment["name"] not in _BEFORE:
+            raise BlockError(f"this comment before a block is not known: {line}")
+        settings[comment["name"]] = comment["value"] or ""
+    return settings
 
 
 def indented(page: str) -> list[str]:
-    """Commands of ours in blocks by indentation, which nothing runs."""
+    """Commands of sojourn and make in indented blocks, which are never run."""
     bare = _FENCE.sub("", page)
     lines = [line.strip() for found in _INDENTED.finditer(bare) for line in found[0].splitlines()]
     return [line for line in lines if _is_ours(line)]
 
 
-def reprinted(page: str, block: Block, said: str) -> str:
-    """The page with what was printed in place of what a block has as printed."""
+def reprinted(page: str, block: Block, output: str) -> str:
+    """The page with `output` in place of a block's text."""
     head, tail = page.split(block.text, 1)
-    return f"{head}{said}\n{tail}"
+    return f"{head}{output}\n{tail}"
 
 
 def fill(page: str, outcomes: Sequence[Outcome], picture: Callable[[str, str], str]) -> str:
     """The page with outputs and figures in place of the comments behind its blocks.
 
-    `picture` makes the Markdown of a figure, of its file and its text.
+    `picture` makes the Markdown of a figure from its file and its text.
     """
     blocks = find(page)
     done, at = [], 0
@@ -379,11 +381,11 @@ def fill(page: str, outcomes: Sequence[Outcome], picture: Callable[[str, str], s
 def _filled(block: Block, outcome: Outcome, picture: Callable[[str, str], str]) -> str:
     parts = []
     for name, value in block.behind:
-        if outcome.said is None:
-            parts.append("\n*Not run: no guest was ready where this page was made.*\n")
+        if outcome.text is None:
+            parts.append("\n*Not run: no guest was ready when this page was made.*\n")
             break
         if name == "output":
-            parts.append(f"\n```text\n{outcome.said}\n```\n")
+            parts.append(f"\n```text\n{outcome.text}\n```\n")
         else:
             file, _, text = value.partition(": ")
             parts.append("\n" + picture(file, text) + "\n")

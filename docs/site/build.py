@@ -2,9 +2,8 @@
 
     python docs/site/build.py [FOLDER]
 
-The pages are gathered or made (pages.py), their blocks run (blocks.py), and sphinx makes HTML of
-them in FOLDER, by default site/. What blocks gave is kept in target/site until their page, or
-sojourn, changes.
+pages.py collects the pages, blocks.py runs their blocks, and sphinx makes HTML from them in FOLDER,
+by default site/. Results of blocks are cached in target/site until their page, or sojourn, changes.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ def main(out: Path) -> int:
 
 
 def _lab(out: Path) -> None:
-    """The simulator itself, as a page to which docs/lab.md's leads."""
+    """The simulator itself, as a page that docs/lab.md links to."""
     from sojourn import lab
 
     if lab.is_there():
@@ -58,7 +57,7 @@ def _lab(out: Path) -> None:
 
 
 def _opened(source: Path, out: Path) -> None:
-    """Pages that blocks wrote, beside sphinx's."""
+    """Copies the HTML pages that blocks wrote beside sphinx's."""
     for page in source.rglob(f"*{pages.OPENED}"):
         target = out / page.relative_to(source)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -78,8 +77,8 @@ def _guest() -> bool:
 
 
 def _engine() -> str:
-    """All that decides what a block gives, but its page: a hash of the package and of this folder's
-    runner."""
+    """A hash of the package and of this folder's runner: with the page, it decides a block's
+    result."""
     found = hashlib.sha256()
     packages = [*ROOT.glob("sojourn*/python/*")]
     files = [file for each in packages for end in ("*.py", "*.so") for file in each.rglob(end)]
@@ -90,43 +89,43 @@ def _engine() -> str:
 
 
 def _played(path: str, text: str, beside: Path, guest: bool, engine: str) -> str:
-    """The page with what its blocks print and draw."""
+    """The page with its blocks' outputs and figures."""
     found = blocks.find(text)
     if not any(block.runs for block in found):
         return text
-    told = json.dumps([engine, guest, [[b.language, b.text, b.before] for b in found]])
-    kept = MADE / "kept" / hashlib.sha256(told.encode()).hexdigest()[:32]
-    if not (kept / "said.json").exists():
-        _play(path, found, kept, guest)
-    said = json.loads((kept / "said.json").read_text(encoding="utf-8"))
+    inputs = json.dumps([engine, guest, [[b.language, b.text, b.before] for b in found]])
+    cached = MADE / "kept" / hashlib.sha256(inputs.encode()).hexdigest()[:32]
+    if not (cached / "outputs.json").exists():
+        _play(path, found, cached, guest)
+    outputs = json.loads((cached / "outputs.json").read_text(encoding="utf-8"))
     name = PurePosixPath(path).stem
-    outcomes = [blocks.Outcome(each) for each in said]
+    outcomes = [blocks.Outcome(each) for each in outputs]
     for file in _figures(found):
-        if (kept / file).exists():
+        if (cached / file).exists():
             target = beside / name / file
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(kept / file, target)
+            shutil.copy(cached / file, target)
     return blocks.fill(text, outcomes, lambda file, alt: pages.picture(f"{name}/{file}", alt))
 
 
-def _play(path: str, found: list[blocks.Block], kept: Path, guest: bool) -> None:
+def _play(path: str, found: list[blocks.Block], cached: Path, guest: bool) -> None:
     print(f"running {path}", flush=True)
     folder = MADE / "running"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     player = blocks.Player(path, folder, guest)
-    said = [player.play(block).said for block in found]
-    shutil.rmtree(kept, ignore_errors=True)
-    kept.mkdir(parents=True)
+    outputs = [player.play(block).text for block in found]
+    shutil.rmtree(cached, ignore_errors=True)
+    cached.mkdir(parents=True)
     for file in _figures(found):
         if (folder / file).exists():
-            (kept / file).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(folder / file, kept / file)
-    (kept / "said.json").write_text(json.dumps(said), encoding="utf-8")
+            (cached / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(folder / file, cached / file)
+    (cached / "outputs.json").write_text(json.dumps(outputs), encoding="utf-8")
 
 
 def _figures(found: list[blocks.Block]) -> list[str]:
-    """Files that the page shows, and the lab's pages to which they lead."""
+    """Files that the page shows, and the lab's pages that these link to."""
     from sojourn import lab
 
     files = [

@@ -1,4 +1,4 @@
-"""A page for each command: what --help says of it, as `sojourn man` has it too."""
+"""A page for each command, with the text of its --help, as in `sojourn man`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def pages() -> dict[str, str]:
 
 def _index(commands: dict[str, click.Command]) -> Iterator[str]:
     yield "# Commands\n"
-    # The first paragraph is the site's own beginning; then examples and the exit status.
+    # The first paragraph is the site's own; examples and the exit status follow.
     yield from _prose(cli.help or "")
     for section, names in sections().items():
         yield f"## {section}\n"
@@ -66,7 +66,7 @@ def _options(context: click.Context) -> Iterator[str]:
 
 
 def _prose(text: str) -> Iterator[str]:
-    """Paragraphs; what click keeps line by line (\\b) is code."""
+    """Paragraphs; those that click keeps line by line (\\b) become code."""
     for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text)):
         if paragraph.startswith("\b"):
             kept = paragraph.removeprefix("\b").strip("\n")
@@ -84,6 +84,6 @@ def _bar(text: str) -> str:
 
 
 def _words(text: str) -> str:
-    """Plain text, in which Markdown sees nothing but code: options are that."""
+    """Plain text without Markdown's markup, except that options are code."""
     plain = re.sub(r"([*_<>\[\]])", r"\\\1", text)
     return re.sub(r"(?<![\w`-])(--[a-z][a-z-]*)", r"`\1`", plain) if "`" not in text else text

@@ -22,7 +22,7 @@ myst_heading_anchors = 4
 # A page's title is its first heading; a type of one name may be documented in two rooms.
 suppress_warnings = ["myst.header", "ref.python"]
 default_role = "code"
-# What is to be typed keeps its quotes.
+# Code keeps its quotes.
 smartquotes = False
 
 autodoc_member_order = "bysource"

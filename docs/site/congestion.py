@@ -1,5 +1,5 @@
-"""A page for each congestion control: of its record, of docs/congestion.md, tcp.md and agreement.md,
-and of a run."""
+"""A page for each congestion control, from its record, docs/congestion.md, tcp.md, agreement.md and
+a run."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ SECTIONS = {
     "dctcp": "DCTCP",
     "prague": "Prague",
 }
-"""Sections of docs/tcp.md on one control alone."""
+"""Sections of docs/tcp.md about a single control."""
 OURS = {name: f"kernel-{release.name}" for release in RELEASES for name in release.congestion}
-"""The engines whose kernel has a module of ours."""
+"""The engines whose kernel has our own module."""
 TITLES = ("Loss decides", "Delay decides", "Both decide", "Rates and marks decide")
 
 
@@ -41,8 +41,8 @@ def _index() -> str:
     names = "\n".join(CONGESTION)
     return f"""# Congestion controls, one by one
 
-A page for each: what it is for, where it fails, and a run of it beside CUBIC.
-[All of them on one page](../congestion.md), and [TCP, parameter by parameter](../tcp.md).
+Each control has a page with its use, its weaknesses, and a run beside CUBIC. See also [all of them on one
+page](../congestion.md), and [TCP, parameter by parameter](../tcp.md).
 
 | control | simulator | Linux | the simulator's nearest |
 |---|---|---|---|
@@ -86,7 +86,7 @@ def _who(record: CongestionRecord) -> Iterator[str]:
 
 
 def _settings(record: CongestionRecord) -> Iterator[str]:
-    """What a scenario may set of it, and its section of docs/tcp.md."""
+    """Its settings in a scenario, and its section of docs/tcp.md."""
     name = record.name
     fields = PROFILES["linux"].parameters
     own = [

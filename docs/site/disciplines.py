@@ -1,5 +1,5 @@
-"""A page for each queue discipline: of its record, of docs/qdiscs.md, scenario.md and agreement.md,
-and of a run."""
+"""A page for each queue discipline, from its record, docs/qdiscs.md, scenario.md, agreement.md and a
+run."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ SHOWN = {
     "tbf": "tbf rate 9mbit burst 15k latency 100ms",
     "adt": "adt limit 1000",
 }
-"""Words for the figure's line where a discipline needs some, or the fewest are for another line."""
+"""Words for the line of the page's figure, for disciplines that need some or other defaults."""
 
 _DERIVED = {"red": ("min", "max", "burst")}
-"""Words whose default follows from those that have to be given."""
+"""Words whose default follows from the required words."""
 
 
 def _is_passed_on(record: QdiscRecord) -> bool:
-    """Whether its words go to tc as they are: what is not given is then the kernel's choice."""
+    """Whether its words are passed to tc unchanged, so that the kernel chooses the defaults."""
     values = _defaults(record, record.variants[0])
     return all(value is None for word, value in values.items() if word != "kind")
 
@@ -49,15 +49,15 @@ def index() -> str:
     names = "\n".join(QDISCS)
     return f"""# Queue disciplines, one by one
 
-A page for each: its words and defaults, what it is for, where it fails, a run of it, and how far
-the simulator's agrees with Linux's. [Which one to use](../learn/choose-a-queue.md) and [three situations
-beside each other](../qdiscs.md) are pages of their own.
+Each discipline has a page with its words and defaults, its use, its weaknesses, a run, and the agreement
+of the simulator with Linux. See also [which one to use](../learn/choose-a-queue.md) and [three situations
+side by side](../qdiscs.md).
 
 | discipline | simulator | Linux | variants |
 |---|---|---|---|
 {chr(10).join(rows)}
 
-Disciplines with classes (htb, hfsc, qfq) can't be written: see
+Disciplines with classes (htb, hfsc, qfq) are not supported: see
 [what only Linux has](../scenario.md#what-only-linux-has).
 
 ```{{toctree}}
@@ -93,7 +93,7 @@ def _paragraphs(blocks: list[str]) -> Iterator[str]:
 
 
 def _purpose(name: str) -> list[str]:
-    """What it is for and where it fails, from docs/qdiscs.md."""
+    """The paragraphs of docs/qdiscs.md about its use and its weaknesses."""
     titles = ("FIFOs", "One queue with an AQM", "A queue for each flow", "For research")
     return [
         block for title in titles for block in extract.gathered("qdiscs.md", title, name, FOLDER)
@@ -140,7 +140,7 @@ def _words(record: QdiscRecord) -> Iterator[str]:
 
 
 def _folded(usage: str) -> str:
-    """A long line of words as several."""
+    """Splits a long line of words into several."""
     lines = [""]
     for part in re.findall(r"\[[^\]]*\]|\S+", usage):
         if len(lines[-1]) + len(part) > 88:
@@ -172,7 +172,7 @@ def _table(record: QdiscRecord, variant: str | None) -> Iterator[str]:
 
 
 def _defaults(record: QdiscRecord, variant: str | None) -> dict[str, Any]:
-    """Each field of the discipline in its fewest words, but those that had to be given."""
+    """Each field of the discipline with its default, without the required ones."""
     first = variant == record.variants[0]
     least = record.least if first else f"{record.kind} variant {variant}"
     given = set(record.least.split()) if first else set()

@@ -1,7 +1,7 @@
 """The drawings of docs/concepts, as SVG.
 
-Their ink is named, not coloured: a file by itself takes its colours from the reader's scheme, light
-or dark, and on the site from the theme (`inline`). `python docs/generate.py` writes them.
+The drawings use named colours. A single file sets them by the reader's light or dark scheme; on the
+site the theme sets them (`inline`). `python docs/generate.py` writes the files.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SHAPES = """<style>
 
 
 class Sheet:
-    """A drawing under way, in units of the view."""
+    """A drawing that is being built, in units of the view."""
 
     def __init__(self, title: str, width: float, height: float) -> None:
         self._title, self._width, self._height = title, width, height
@@ -315,6 +315,6 @@ def files() -> dict[str, str]:
 
 
 def inline(svg: str) -> str:
-    """A drawing as part of a page, whose style sheet has the colours. No empty lines: Markdown ends
-    a piece of HTML at one."""
+    """A drawing as part of a page, whose style sheet has the colours. It has no empty line, because
+    Markdown ends HTML at one."""
     return re.sub(r"\n{2,}", "\n", svg.replace(_COLOURS, "")).strip()

@@ -1,7 +1,7 @@
-"""What a page says of one thing, for that thing's own page: nothing is said twice.
+"""Extracts the paragraphs and rows of docs/ about one discipline, for that discipline's own page.
 
-Our pages begin a paragraph on a discipline with its name in bold, and their tables name it in a
-row.
+A paragraph about a discipline begins with its name in bold; a row of a table has it in a first
+cell.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def paragraphs(text: str) -> list[str]:
 
 
 def led(text: str, name: str) -> list[str]:
-    """The paragraphs that a bold beginning gives to `name`, and what follows each up to the next
-    bold beginning or heading."""
+    """The paragraphs that begin with `name` in bold, each with the blocks up to the next bold
+    beginning or heading."""
     found: list[str] = []
     taking = False
     for block in paragraphs(text):
@@ -54,7 +54,7 @@ def led(text: str, name: str) -> list[str]:
 
 
 def rows(text: str, name: str) -> list[str]:
-    """The tables of a text with the rows alone whose first cells name `name`."""
+    """The tables of a text, reduced to the rows that have `name` in a first cell."""
     found: list[str] = []
     for block in paragraphs(text):
         lines = block.splitlines()
@@ -73,7 +73,7 @@ def named(text: str, name: str) -> bool:
 
 
 def moved(text: str, page: str, to: str) -> str:
-    """Text of a page in docs/ whose links hold in another folder of docs/, `to`."""
+    """Text of a page in docs/ with its links adapted to another folder of docs/, `to`."""
 
     def target(link: re.Match[str]) -> str:
         where, mark, anchor = link[2].partition("#")
@@ -84,13 +84,13 @@ def moved(text: str, page: str, to: str) -> str:
 
 
 def gathered(page: str, title: str, name: str, to: str) -> Iterator[str]:
-    """What a section says of `name`: its paragraphs, ready for a page in docs/`to`."""
+    """The paragraphs of a section about `name`, for a page in docs/`to`."""
     for block in led(section(page, title), name):
         yield moved(block, page, to)
 
 
 def evidence(name: str, to: str) -> Iterator[str]:
-    """What docs/agreement.md says of `name`, section by section: rows of tables, paragraphs."""
+    """The rows and paragraphs of docs/agreement.md about `name`, section by section."""
     text = (DOCS / "agreement.md").read_text(encoding="utf-8")
     for title in re.findall(r"^## (.+)$", text, re.M):
         of_section = section("agreement.md", title)

@@ -1,5 +1,5 @@
-"""The gallery: every function of sojourn.figures, and every example scenario, each with the
-commands that make its picture."""
+"""The gallery: every function of sojourn.figures and every example scenario, each with the commands
+that make its picture."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ DRAWN = {
         "recorded on a line made of network namespaces, 5 Mbit/s up and 20 Mbit/s down.",
     ),
 }
-"""Each function of the room, the line that draws it, and what it shows."""
+"""Each function of the module, the line that calls it, and the text of its figure."""
 
 
 def pages() -> dict[str, str]:
@@ -116,13 +116,13 @@ _OTHERS = (
 
 _PAGES = """# Every page
 
-A report is one file of HTML: it asks the network for nothing, and opens from a disk or an e-mail. These
-were written by the commands that stand above them. The [lab](../lab.md) is such a file, too.
+A report is one file of HTML: it loads nothing from the network, and opens from a disk or an e-mail. The
+commands above each link wrote these reports. The [lab](../lab.md) is such a file, too.
 
 ## Runs side by side
 
-Verdict, delay over time, numbers with their intervals, distributions, what is inside each Run, and what was
-run. `sojourn report` writes one of any Runs.
+The page has the verdict, the delay over time, numbers with their intervals, distributions, the details of
+each Run, and the scenarios. `sojourn report` writes one of any Runs.
 
 ```sh
 sojourn compare home-uplink pfifo codel fq_codel cake --seeds 3 --set duration="30 s" -o compared
@@ -131,8 +131,8 @@ sojourn compare home-uplink pfifo codel fq_codel cake --seeds 3 --set duration="
 
 ## A sweep
 
-Who wins where, the numbers over the swept values, differences seed by seed, and one row for each cell
-([sweeps](../sweeps.md)).
+The page has the winner in each cell, the numbers over the swept values, differences seed by seed, and one
+row for each cell ([sweeps](../sweeps.md)).
 
 ```sh
 sojourn compare home-uplink pfifo fq_codel cake --vary bottleneck.up.rate=5mbit,20mbit \\
@@ -142,8 +142,8 @@ sojourn compare home-uplink pfifo fq_codel cake --vary bottleneck.up.rate=5mbit,
 
 ## A line, before and after
 
-Measurements: phases, what the load adds, what changed and how sure that is, scores
-([measure](../measure.md)). It was recorded on a line made of network namespaces.
+The page has the phases of two measurements, the delay that load adds, the changes with their intervals,
+and scores ([measure](../measure.md)). It was recorded on a line made of network namespaces.
 
 <!-- folder: recorded: docs/site/recorded -->
 ```sh
@@ -161,7 +161,7 @@ LENGTHS = {
     "crowd": ("20 s", "5 s"),
     "red-ns2": ("30 s", "10 s"),
 }
-"""Examples that are shortened most here: duration and warm-up."""
+"""Examples that the gallery shortens most: duration and warm-up."""
 
 
 def _examples() -> Iterator[str]:

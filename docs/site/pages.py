@@ -1,8 +1,7 @@
-"""Which pages the site has, and from what each is made.
+"""Collects the pages of the site.
 
-The tree of pages is that of the repository: a link between two Markdown files there is a link
-between two pages here. Pages that follow from declarations are made beside them. Nothing is
-simulated here: blocks.py does that, for whoever makes the site.
+The tree of pages is that of the repository, so links between its Markdown files work on the site.
+Pages made from declarations are added. This module simulates nothing: blocks.py does.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ import schemas
 
 ROOT = Path(__file__).parent.parent.parent
 RUN = ("README.md", "docs/")
-"""Where the pages are whose blocks a test runs."""
+"""A test runs the blocks of these pages."""
 PLAYED = ("docs/learn/", "docs/concepts/", "docs/gallery/", "docs/qdiscs/", "docs/congestion/")
-"""Folders whose pages have blocks that are run when the site is made, for what they print and draw."""
+"""Folders of pages whose blocks are run when the site is made, for their outputs and figures."""
 
 OPENED = ".html"
-"""What a block wrote and a reader opens by itself."""
+"""The ending of files that the page links to, instead of showing them."""
 
 _MADE: tuple[Callable[[], Mapping[str, str]], ...] = (
     disciplines.pages,
@@ -41,7 +40,7 @@ _MADE: tuple[Callable[[], Mapping[str, str]], ...] = (
 
 
 def written() -> dict[str, str]:
-    """The pages that somebody wrote: path in the repository, and text."""
+    """The pages written by hand: path in the repository, and text."""
     found = [
         *ROOT.glob("*.md"),
         *(ROOT / "docs").glob("*.md"),
@@ -51,7 +50,7 @@ def written() -> dict[str, str]:
 
 
 def pages() -> dict[str, str]:
-    """Every page of the site as Markdown, by its path. Links to what is no page are its name."""
+    """Every page of the site as Markdown, by its path. A link to another file becomes its name."""
     texts = dict(written())
     texts["index.md"] = (Path(__file__).parent / "index.md").read_text(encoding="utf-8")
     for make in _MADE:
@@ -60,7 +59,7 @@ def pages() -> dict[str, str]:
 
 
 def is_run(path: str) -> bool:
-    """Whether somebody wrote the page for users, of sojourn as it is now."""
+    """Whether the page is written by hand, for users of the present sojourn."""
     return path.startswith(RUN) and not path.startswith("docs/history/")
 
 
@@ -80,7 +79,7 @@ def links(text: str) -> Iterator[re.Match[str]]:
 
 
 def linked(path: str, text: str, texts: Mapping[str, str]) -> str:
-    """The text with links to what is no page taken out, and drawings put in."""
+    """The text without links to files that are not pages, and with drawings inserted."""
     done, at = [], 0
     for link in links(text):
         where, _, _ = link["target"].partition("#")
@@ -97,7 +96,7 @@ def linked(path: str, text: str, texts: Mapping[str, str]) -> str:
 
 
 def _image(link: re.Match[str], target: str) -> str:
-    """A drawing as part of the page; a picture with a class of its own."""
+    """A drawing as part of the page; another picture with its own class."""
     if target.startswith("docs/concepts/"):
         svg = drawings.inline((ROOT / target).read_text(encoding="utf-8"))
         return f'<div class="drawing">\n{svg}\n</div>\n'
@@ -105,11 +104,11 @@ def _image(link: re.Match[str], target: str) -> str:
 
 
 def picture(file: str, text: str) -> str:
-    """A figure of a run; of a whole page the way to it."""
+    """The Markdown of a figure of a run, or of a link to a whole page."""
     if file.endswith(OPENED):
         return f'<p><a class="opened" href="{escape(file)}">{escape(text)}</a></p>'
     image = f"```{{image}} {file}\n:alt: {text}\n:class: figure\n```"
-    # On a phone it scrolls in this box, and the text around it does not.
+    # On a phone the figure scrolls in this box, and the text around it does not.
     return f"````{{container}} scrolls\n{image}\n````"
 
 

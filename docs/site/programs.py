@@ -1,4 +1,4 @@
-"""The Python reference: what `import sojourn` has, and its rooms for programs, from their
+"""The Python reference: the names of `sojourn` and of its modules for programs, from their
 docstrings."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROOMS = {
     "sojourn.scenario.qdisc": "tc's words as values",
     "sojourn.report": "one page of Runs",
 }
-"""Rooms with names for programs besides `sojourn` itself, and what each is."""
+"""Modules with names for programs besides `sojourn` itself, and their descriptions."""
 
 
 def pages() -> dict[str, str]:
@@ -38,8 +38,8 @@ def _index() -> str:
     names = "\n".join(room.rpartition(".")[2] for room in ROOMS)
     return f"""# Python, name by name
 
-From the docstrings of the package. [Simulations in memory](../python.md) and the
-[README](../../README.md#from-python) show how the names are used, [the cookbook](../learn/cookbook.md)
+This reference comes from the docstrings of the package. [Simulations in memory](../python.md) and the
+[README](../../README.md#from-python) show how to use the names, and [the cookbook](../learn/cookbook.md)
 has programs.
 
 | module | |
@@ -65,7 +65,7 @@ def _room(room: str, about: str) -> str:
 
 
 def _public(module: ModuleType) -> list[str]:
-    """What it offers; without a list of its own, what is defined in it."""
+    """The public names of a module: its `__all__`, or the names defined in it."""
     own = [
         name
         for name, thing in vars(module).items()
@@ -82,7 +82,7 @@ def _names(room: str, about: str) -> Iterator[str]:
     values = []
     for name in sorted(_public(module), key=lambda name: (name[0].isupper(), name)):
         thing = getattr(module, name)
-        # A name that `sojourn` itself offers is an entry of the index there.
+        # A name that `sojourn` itself has is in the index there.
         again = "\n   :no-index:" if room != "sojourn" and name in sojourn.__all__ else ""
         if inspect.isclass(thing):
             yield f"```{{eval-rst}}\n.. autoclass:: {room}.{name}\n   :members:{again}\n```\n"

@@ -1,4 +1,4 @@
-"""A page for each JSON Schema: every object in it, with its keys."""
+"""A page for each JSON Schema, with every object and its keys."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _type(value: dict[str, Any]) -> str:
 
 
 def _called(name: str) -> str:
-    """The name of an inner shape. A generic one is of numbers, or of means over the seeds."""
+    """The name of an inner shape. A generic shape has numbers, or means over the seeds."""
     plain, _, of = name.partition("_")
     return f"{plain}, over seeds" if "MeanAndInterval" in of else plain
 

@@ -1,7 +1,7 @@
-"""*Three situations* of docs/qdiscs.md: what each queue discipline does on three examples.
+"""*Three situations* of docs/qdiscs.md: the numbers of each queue discipline on three examples.
 
-`measured` simulates them, some minutes of CPU time; docs/generate.py records what it returns and
-makes the table of the record.
+`measured` simulates them in some minutes of CPU time. docs/generate.py records its result and makes
+the table from the record.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ COLUMNS = (
     ("crowd", "lost_percent", 0),
     ("crowd", "jain", 2),
 )
-"""Of each column behind the first: example, number, decimal places."""
+"""Example, number and decimal places of each column after the first."""
 
 
 def measured(
     examples: Sequence[str] | None = None, disciplines: Sequence[str] = tuple(WORDS)
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """Of each example and discipline: the numbers, means over the example's seeds."""
+    """The numbers of each example and discipline, means over the example's seeds."""
     import sojourn
 
     found: dict[str, dict[str, dict[str, float]]] = {}
@@ -105,7 +105,7 @@ def _cell(number: float, places: int) -> str:
 
 
 def result(found: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
-    """The README's sentence: what the queue of a home line does to a ping."""
+    """The README's sentence about a ping beside the queue of a home line."""
     fifo, cake = (found["home-uplink"][words]["ping_p95_ms"] for words in ("pfifo", "cake"))
     return (
         f"With the FIFO of many routers (`pfifo`) one ping in twenty takes more than {fifo:.0f} ms; "
