@@ -251,7 +251,8 @@ $(GUEST): $(CORE_SOURCES)
 	cp $${CARGO_TARGET_DIR:-target}/guest/sojourn-guest $@
 endif
 
-# The engine of the lab's page. `make dev` leaves it alone. Without a compiler for browsers there is none, and sojourn
+# The engine of the lab's page. `make demo` leaves it and the guests' program for when they are first asked for
+# (sojourn lab, sojourn kernel setup). `make dev` leaves it alone. Without a compiler for browsers there is none, and sojourn
 # lab says so.
 LAB     := sojourn/python/sojourn/lab/engine.wasm
 BROWSER := wasm32-unknown-unknown
@@ -265,12 +266,12 @@ $(LAB): $(CORE_SOURCES)
 
 # Each package is the tree itself (an editable install). Its engine is the release's, the guided one or, for tests, the
 # checked one; the one made last lies in the tree, and the others' marks go. The guided one is a release, too.
-$(VENV)/.core: $(VENV)/.made $(GUEST) $(LAB) $(CORE_SOURCES) sojourn/pyproject.toml constraints.txt
+$(VENV)/.core: $(VENV)/.made $(CORE_SOURCES) sojourn/pyproject.toml constraints.txt
 	@rm -f $(VENV)/.dev $(VENV)/.guided $(VENV)/.installed
 	$(PIP) -e ./sojourn
 	@touch $@
 
-$(VENV)/.installed: $(VENV)/.core $(RUST_SOURCES) $(PACKAGES:=/pyproject.toml)
+$(VENV)/.installed: $(VENV)/.core $(GUEST) $(LAB) $(RUST_SOURCES) $(PACKAGES:=/pyproject.toml)
 	@rm -f $(VENV)/.dev $(VENV)/.guided
 	$(PIP) -e ./sojourn-live -e ./sojourn-papers
 	@touch $@

@@ -38,8 +38,6 @@ ROOT = HERE.parent
 VENV = ".venv"
 STEPS = (
     ("virtual environment", f"{VENV}/.made"),
-    ("guests' program", "sojourn/python/sojourn/engine/kernel/sojourn-guest"),
-    ("lab's page", "sojourn/python/sojourn/lab/engine.wasm"),
     ("extension", f"{VENV}/.core"),
     ("demo", "demo"),
 )

@@ -1,8 +1,11 @@
-"""Where this user's own files lie, by the XDG base directories."""
+"""Where this user's own files lie, by the XDG base directories; and files that a source tree makes
+when they are first needed."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 
@@ -21,3 +24,18 @@ def _folder(variable: str, usual: str) -> Path:
     # The specification: a folder that is not absolute is to be ignored.
     base = Path(home) if Path(home).is_absolute() else Path.home() / usual
     return base / "sojourn"
+
+
+def make_missing(file: Path, what: str) -> bool:
+    """Whether a file of this package is there. In a source tree `make` builds one that is missing,
+    and stderr says so: an installed package has all of its files.
+
+    `what` is the file's description, as "the guest's program".
+    """
+    tree = Path(__file__).parents[3]
+    if not file.is_file() and (tree / "Makefile").is_file() and file.is_relative_to(tree):
+        print(f"building {what}, once: about a minute", file=sys.stderr, flush=True)
+        subprocess.run(
+            ["make", "--no-print-directory", str(file.relative_to(tree))], cwd=tree, stdout=sys.stderr, check=False
+        )
+    return file.is_file()

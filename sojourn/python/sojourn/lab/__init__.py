@@ -28,6 +28,7 @@ from sojourn import _core
 from sojourn.errors import UserError
 from sojourn.lab.lessons import lessons
 from sojourn.lab.permalink import MOST_QDISCS, MOST_TEXT, Shown, read_link, to_link
+from sojourn.places import make_missing
 from sojourn.records import write_whole
 from sojourn.scenario import examples
 
@@ -74,8 +75,8 @@ def write(path: str | Path, state: Shown | None = None) -> Path:
 
 
 def render(state: Shown | None = None) -> str:
-    """The page as text."""
-    if not is_there():
+    """The page as text. In a source tree the page's engine is built first, if it is missing."""
+    if not make_missing(Path(str(_here(_ENGINE))), "the lab's engine"):
         raise UserError(
             "this sojourn was built without the lab's engine",
             "build it where rustup has the target wasm32-unknown-unknown: make setup",

@@ -4,6 +4,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from sojourn.engine.kernel.guest.endings import GuestError
+from sojourn.places import make_missing
 
 PROGRAM = "sojourn-guest"
 """The guest's first program (crates/guest), beside this file in an installed sojourn."""
@@ -13,10 +14,10 @@ def program() -> Path:
     """The program that makes a plan's traffic and measures it.
 
     Raises:
-        GuestError: it has not been built.
+        GuestError: it is not there and could not be built.
     """
     found = Path(str(files("sojourn.engine.kernel").joinpath(PROGRAM)))
-    if not found.is_file():
+    if not make_missing(found, "the guest's program"):
         raise GuestError(
             f"{PROGRAM}, the guest's program, is not there",
             "make setup builds it; by hand: cargo build --release -p guest, and copy it beside engine/kernel/engine.py",
