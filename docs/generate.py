@@ -98,7 +98,8 @@ def _shapes() -> Iterator[str]:
         yield "| key | type | |"
         yield "|---|---|---|"
         for key, value in schema["properties"].items():
-            yield f"| `{key}` | {_type(value)} | {value.get('description', '')} |"
+            meaning = " ".join(value.get("description", "").split())
+            yield f"| `{key}` | {_type(value)} | {meaning} |"
         yield ""
 
 
