@@ -49,15 +49,15 @@ def test_welchs_interval_by_hand() -> None:
 def test_students_interval_by_hand() -> None:
     found = intervals.over_repeats([3, 4, 5])
     assert (found.value, found.low, found.high) == pytest.approx((4, 1.516, 6.484), abs=1e-3)
-    assert found.tells
-    assert not intervals.over_repeats([-1, 0, 2]).tells
+    assert found.excludes_zero
+    assert not intervals.over_repeats([-1, 0, 2]).excludes_zero
 
 
 def test_pairs_take_out_what_both_have() -> None:
     # The line grows worse by 10 ms a repeat: apart in pairs by 3, whatever the drift.
     before, after = [10.0, 20.0, 30.0, 40.0], [13.1, 22.9, 33.0, 43.0]
-    assert intervals.paired(before, after).tells
-    assert not intervals.welch(before, after).tells
+    assert intervals.paired(before, after).excludes_zero
+    assert not intervals.welch(before, after).excludes_zero
 
 
 def test_one_repeat_has_no_interval() -> None:

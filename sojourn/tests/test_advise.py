@@ -99,7 +99,7 @@ def test_that_runs_are_shorter_is_said_with_what_makes_them_longer(
         return capsys.readouterr().err
 
     fast = ("--up", "4gbit", "--down", "1gbit")
-    assert said(*fast).startswith("a run is 12 s long in place of 30 s")
+    assert said(*fast).startswith("a run lasts 12 s instead of 30 s")
     longer = [part for part in shlex.split(said(*fast)) if "=" in part]
     assert longer == ["duration=30 s", "warmup=5 s"]
     for words in (

@@ -55,7 +55,13 @@ def test_one_queue_with_mq_is_its_discipline(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "place", "problem", "hint"),
     [
-        ("mq fq_codel", "fq_codel", "queues", "one discipline for all 3 queues of the card", "mq fq_codel"),
+        (
+            "mq fq_codel",
+            "fq_codel",
+            "queues",
+            "one discipline for all 3 queues of the card",
+            "mq fq_codel",
+        ),
         ("queues = 3\n", "", "qdisc", "for a card with several queues", "queues = 4"),
         ("[0, 0, 0, 1]", "[0, 3]", "pinned", "there are 0 to 2", "raise queues"),
         ("[0, 0, 0, 1]", "[-1]", "pinned", "not the number of a queue", "pinned = [0, 1]"),

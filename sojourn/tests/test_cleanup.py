@@ -358,7 +358,7 @@ def test_what_we_would_not_have_made_is_not_removed(
     # A link is removed, not what it leads to; what is not there needs no word.
     assert found["removed"] == [str(tmp_path / "tmp" / FOLDER)]
     assert [(each["name"], each["why"]) for each in found["left"]] == [
-        (str(each), "we give nothing such a name") for each in names[:3]
+        (str(each), "sojourn makes no file or folder with such a name") for each in names[:3]
     ]
     assert mine.is_dir()
     assert folder.exists()

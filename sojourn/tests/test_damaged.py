@@ -97,7 +97,7 @@ def test_a_seed_s_folder_in_another_s_place_is_noticed(tmp_path: Path) -> None:
         ({"duration_ns": 2**63}, "duration_ns"),
         ({"duration_ns": 1}, "shorter than the warm-up"),
         ({"title": "\ud800"}, "Invalid JSON"),
-        ({"duration_ns": float("nan")}, "NaN is no number"),
+        ({"duration_ns": float("nan")}, "NaN is not a number"),
         ({"cpu_s": {"1": 10**400}}, "cpu_s.1: number out of range"),
         ({"flows": {}}, "flows: expected `array`, got `object`"),
         ({"flows": [7]}, "flows.0: expected `object`, got `int`"),
@@ -160,7 +160,7 @@ def test_a_table_of_few_bytes_and_many_rows_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (b" " * (sanitize.MOST_JSON_BYTES + 1), "bytes, and at most"),
+        (b" " * (sanitize.MOST_JSON_BYTES + 1), "bytes, more than"),
         (b'{"x": [' + b"[]," * sanitize.MOST_JSON_VALUES + b"0]}", "more than 1500000 values"),
     ],
     ids=["long", "many"],

@@ -19,8 +19,8 @@ def test_the_place_comes_first_and_the_hint_has_a_line_of_its_own() -> None:
     error = UserError("6 is a bare number", "write '6 h'")
     assert str(error) == "6 is a bare number"
     error.place = "--last"
-    assert error.told() == "error: --last: 6 is a bare number\nhint: write '6 h'"
-    assert UserError("the disk is full").told() == "error: the disk is full"
+    assert error.message() == "error: --last: 6 is a bare number\nhint: write '6 h'"
+    assert UserError("the disk is full").message() == "error: the disk is full"
 
 
 def test_the_command_line_prints_it_and_ends_with_2(

@@ -202,7 +202,7 @@ def test_a_slip_in_a_suite_is_told_with_its_place(tmp_path: Path, claims: str, s
 
 
 def test_a_folder_without_a_suite_is_none(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="is no suite"):
+    with pytest.raises(UserError, match="is not a suite"):
         suite.read(tmp_path)
 
 
@@ -255,7 +255,7 @@ def test_the_candidates_say_which_document_they_are_held_against() -> None:
     assert entrants.suite_of([]) == "rfc7928"
     assert entrants.suite_of(["fq_codel", "codel target 20ms"]) == "rfc7928"
     assert entrants.suite_of(["reno", "bbr"]) == "rfc9743"
-    with pytest.raises(UserError, match="is of congestion controls, and codel is none"):
+    with pytest.raises(UserError, match="is for congestion controls, and codel is not one"):
         entrants.chosen(suite.read("rfc9743"), ["codel"])
 
 
@@ -640,7 +640,7 @@ def test_the_words_of_a_candidate_are_noted_before_it_runs(
     [
         (["codel", "cubic"], "criteria of their own"),
         (["nothing"], "neither a queue discipline nor a congestion control"),
-        (["--suite", "rfc1"], "is no suite"),
+        (["--suite", "rfc1"], "is not a suite"),
         (["--suite", "rfc9743", "codel"], "name the suite that fits"),
         (["--only", "99"], "no criterion '99'"),
         (["codel target x"], "target"),

@@ -156,7 +156,10 @@ def test_one_bracket_for_two_is_answered_where_it_is(text: str, line: int, messa
 def test_two_brackets_for_one_are_answered() -> None:
     with pytest.raises(ScenarioError) as refused:
         loads(WHOLE + LINK.replace("[bottleneck]", "[[bottleneck]]") + FLOW)
-    assert refused.value.problems[0].hint == "there is only one: write [bottleneck], in single brackets"
+    assert (
+        refused.value.problems[0].hint
+        == "there is only one: write [bottleneck], in single brackets"
+    )
 
 
 def test_sqm_is_named_for_what_it_is() -> None:

@@ -264,7 +264,7 @@ def test_one_seed_names_nobody_better() -> None:
     assert (contest.by, contest.winner, contest.samples) == ("one sample", None, 1)
     assert {each.verdict for each in contest.differences} <= {"unknown", "neither"}
     assert not any(row.best for row in contest.rows)
-    assert "run them again with --seeds 5" in found.sentences()[-1]
+    assert "run again with --seeds 5" in found.sentences()[-1]
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
@@ -353,7 +353,7 @@ def test_luck_that_both_share_hides_nothing(tmp_path: Path) -> None:
     slow = [{"ping": 50.0 * seed + 5 + 0.1 * seed, "up": 5, "down": 5} for seed in (1, 2, 3)]
     contest = only(judge([made_up(tmp_path, "fast", fast), made_up(tmp_path, "slow", slow)]))
     assert contest.winner == "fast"
-    assert not metrics.welch([s["ping"] for s in slow], [f["ping"] for f in fast]).tells
+    assert not metrics.welch([s["ping"] for s in slow], [f["ping"] for f in fast]).excludes_zero
 
 
 def test_an_interval_that_covers_zero_names_nobody_and_marks_nothing(tmp_path: Path) -> None:
@@ -437,7 +437,7 @@ def test_of_several_fifos_the_worst_is_the_baseline(tmp_path: Path) -> None:
 def test_whoever_is_called_better_has_an_interval_without_zero(pair: list[Run]) -> None:
     told = [each for each in only(compare(pair)).differences if each.verdict in ("better", "worse")]
     assert told
-    assert all(each.difference.tells for each in told)
+    assert all(each.difference.excludes_zero for each in told)
     turned = told[0].turned()
     assert {told[0].verdict, turned.verdict} == {"better", "worse"}
     assert turned.turned() == told[0]
@@ -538,7 +538,7 @@ def test_percent_differ_by_points_and_by_no_more_than_a_hundred() -> None:
         "late:call", "call late", "%", "call", "felt", "a", "b", 1.0, 97.0, Interval(-96.0, -104.0, -88.0), "better"
     )  # fmt: skip
     assert (
-        words._told(one)
+        words._with_interval(one)
         == "call late from 97.0 to 1.00 % (-96.0 points, 95 % interval -100.0 to -88.0)"
     )
 
@@ -709,9 +709,9 @@ def test_without_a_winner_each_sentence_has_one_fact(tmp_path: Path) -> None:
 
 
 def test_an_interval_tells_when_it_leaves_out_zero() -> None:
-    assert Interval(1, 0.5, 1.5).tells
-    assert not Interval(1, -0.5, 2.5).tells
-    assert not Interval(1, math.nan, math.nan).tells
+    assert Interval(1, 0.5, 1.5).excludes_zero
+    assert not Interval(1, -0.5, 2.5).excludes_zero
+    assert not Interval(1, math.nan, math.nan).excludes_zero
 
 
 def test_a_link_that_polices_is_under_study_where_next_to_nothing_waits(tmp_path: Path) -> None:

@@ -420,7 +420,7 @@ def test_a_worker_that_gives_no_sign_is_ended_and_the_page_goes_on(
     shown.page.evaluate("window.deaf = true")
     slider.fill("700")
     shown.page.wait_for_selector("#state.wrong", timeout=15_000)
-    assert "gave no sign for 8 s and was ended" in shown.page.inner_text("#state")
+    assert "did not answer for 8 s and was ended" in shown.page.inner_text("#state")
     shown.page.evaluate("window.deaf = false")
     shown.after(lambda: slider.fill("600"))
     assert shown.page.locator("#state.wrong").count() == 0

@@ -1235,7 +1235,7 @@ def test_a_file_goes_before_the_example_of_its_name(
         ("scenarios/web.toml", "web alone"),
         ("web.toml", "web alone"),
         ("xyzzy", "sojourn list scenarios"),
-        ("x" * 5000, "is the name right?"),
+        ("x" * 5000, "check the name of the file"),
     ],
 )
 def test_a_file_that_is_not_there_is_answered_with_the_nearest(
@@ -1333,7 +1333,11 @@ def test_absurd_values_are_refused_with_the_reason(key: str, value: str, words: 
         ('kind = "web"\nsize = "9 kB"\nobjects = 5\ncount = 6', "flow.0.objects", "6 connections"),
         ('kind = "stream"\nladder = ["2 Mbit/s", "1 Mbit/s"]', "flow.0.ladder", "rise"),
         ('kind = "stream"\nladder = []', "flow.0.ladder", "1 to 100 rates"),
-        ('kind = "stream"\nahead = "1 s"', "flow.0.ahead", "less than one segment is fetched ahead"),
+        (
+            'kind = "stream"\nahead = "1 s"',
+            "flow.0.ahead",
+            "less than one segment is fetched ahead",
+        ),
         ('kind = "udp"\nrate = "2 Mbit/s"\naccess = "1 Mbit/s"', "flow.0.rate", "access"),
         ('kind = "udp"\nrate = "2 Mbit/s"\npacket = "20 B"', "flow.0.packet", "too small"),
         ('kind = "video"', "flow.0.rate", "missing"),

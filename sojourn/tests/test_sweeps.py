@@ -315,7 +315,7 @@ def test_as_parquet_the_table_is_the_data_frame(
         (("--vary", "bottleneck.up.rate=5 Mbps"), "is not a unit of rate"),
         (("--columns", "pings"), "no column is called 'pings'"),
         (("--json", "--format", "md"), "--json prints everything"),
-        (("home-uplink", "--format", "md"), "one scenario's table"),
+        (("home-uplink", "--format", "md"), "the table of one scenario"),
     ],
 )
 def test_what_is_asked_wrongly_is_told_before_anything_runs(
@@ -417,13 +417,15 @@ def test_a_bar_is_talk_and_changes_nothing(capsys: pytest.CaptureFixture[str]) -
     "ends", [("5 ms",), ("5 ms", "1 ms"), ("5 ms", "5 Mbit/s"), ("a", "b"), (True, False), "1 .. 2"]
 )
 def test_what_is_no_range_is_refused(ends: tuple[axes.Setting, ...]) -> None:
-    with pytest.raises(sojourn.UserError, match=r"is no(t a)? range|nor a range|ends are not|is an empty range"):
+    with pytest.raises(
+        sojourn.UserError, match=r"is no(t a)? range|nor a range|ends are not|is an empty range"
+    ):
         sojourn.sweep(sojourn.loads(SCENARIO), between={"bottleneck.delay": ends}, samples=3)
 
 
 @pytest.mark.parametrize("qdiscs", ["pfifo", {"bottleneck.rate": ["5mbit"]}])
 def test_what_is_no_list_of_disciplines_is_refused(qdiscs: Any) -> None:
-    with pytest.raises(sojourn.UserError, match="is no list of queue disciplines"):
+    with pytest.raises(sojourn.UserError, match="is not a list of queue disciplines"):
         sojourn.sweep(sojourn.loads(SCENARIO), qdiscs)
 
 
@@ -556,7 +558,7 @@ def test_a_field_names_the_winner_of_its_cell(page: str, cells: grid.Grid) -> No
 
 def test_every_chart_has_every_contender_at_its_means(page: str, cells: grid.Grid) -> None:
     charts = re.findall(r'<svg class="multiple".*?</svg>', page)
-    quantities = [each.key for each in cells.telling()][:4]
+    quantities = [each.key for each in cells.differing()][:4]
     # One may be there twice: on a linear axis and on a logarithmic one.
     named = {re.search('aria-label="[^"]*"', chart)[0] for chart in charts}  # type: ignore[index]
     assert 2 * len(quantities) - 1 <= len(named) <= 2 * len(quantities)

@@ -57,10 +57,16 @@ def test_columns_are_chosen_by_their_names(tmp_path: Path, rows: str, unread: st
     ("rows", "message"),
     [
         ("0 5 7\n1 6 8\n", "has 3 columns without names"),
-        ("# time up down\n0 5 7\n1 6 8\n", "'time', 'up', 'down': it is not clear which are a time and a rate"),
+        (
+            "# time up down\n0 5 7\n1 6 8\n",
+            "'time', 'up', 'down': it is not clear which are a time and a rate",
+        ),
         ("time,rtt_ms\n0,5\n1,6\n", "'time', 'rtt_ms', and not a time and a rate"),
         ("time,rate_MBps\n0,5\n1,6\n", "and not a time and a rate"),
-        ("time,DL_bitrate,UL_bitrate\n0,5,6\n", "it is not clear which are a time and a rate with its unit"),
+        (
+            "time,DL_bitrate,UL_bitrate\n0,5,6\n",
+            "it is not clear which are a time and a rate with its unit",
+        ),
         ("time,a,rate_mbps\n0,1,5\n1,6\n", "line 3: '1,6' is not two numbers"),
         ("time,a,rate_mbps\n0,1,5\n1,,6,7\n", "line 3: 4 columns, but 3 in the first row"),
         ("time,a,rate_mbps\n0,5\n", "names 3 columns, and its rows have 2"),

@@ -1,14 +1,16 @@
-"""sojourn, a bufferbloat laboratory: one scenario (links, queue disciplines, traffic, probes) in,
-tables out.
+"""sojourn, a bufferbloat laboratory: a scenario (links, queue disciplines, traffic, probes) gives
+tables and numbers.
 
-    import sojourn
-
-    run = sojourn.run("home-uplink", seeds=3)
-    print(sojourn.summary(run).summary["probes"][0]["rtt_ms"]["p95"])    # {'mean': ..., 'ci95': ...}
-    run.table("queue")                                                  # a polars DataFrame
-
-    runs = sojourn.run_all(sojourn.variants(sojourn.load("scenarios/home-uplink.toml"), ["pfifo", "fq_codel"]))
-    print(sojourn.compare(runs))                                        # who wins, in what, at what cost
+>>> import sojourn
+>>> scenario = sojourn.load("home-uplink").with_(duration="3 s", warmup="1 s")
+>>> run = sojourn.run(scenario, seeds=3)
+>>> sojourn.summary(run).samples
+3
+>>> "sojourn_mean_ns" in run.table("queue").columns    # a polars DataFrame
+True
+>>> runs = sojourn.run_all(sojourn.variants(scenario, ["pfifo", "fq_codel"]), seeds=3)
+>>> print(sojourn.compare(runs))  # doctest: +ELLIPSIS
+fq_codel wins. ...
 
 Names are imported when first used, so `import sojourn` and `sojourn --help` stay quick.
 """

@@ -1,5 +1,4 @@
-"""Arrays and plain values, by the names that signatures use. Tables of an engine are as
-`records.schema` declares them."""
+"""Names of the types of arrays and plain values. `records.schema` declares an engine's tables."""
 
 from typing import Any
 
@@ -10,7 +9,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Columns = dict[str, np.ndarray[Any, Any]]
-"""Equally long arrays by the name of the column."""
+"""Arrays of equal length, by the name of the column."""
 Tables = dict[str, Columns]
 Json = dict[str, Any]
-"""An object as JSON has it."""
+"""A JSON object."""

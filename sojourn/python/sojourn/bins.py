@@ -1,5 +1,5 @@
-"""Bins of times, as the tables' histograms have them (crates/tables, histogram.rs). Below 128 ns a bin
-is one nanosecond. Above, each power of two is cut into 128 bins: none is wider than 0.8 % of its
+"""Bins of times, as in the tables' histograms (crates/tables, histogram.rs). Below 128 ns a bin is
+one nanosecond wide. Above, each power of two has 128 bins: none is wider than 0.8 % of its
 values."""
 
 from __future__ import annotations
@@ -14,5 +14,5 @@ def bins_of(times_ns: Ints) -> Ints:
 
 
 def bins_from(bins: Ints) -> Ints:
-    """Where each bin begins, ns; it ends where the next one begins."""
+    """The start of each bin, ns; a bin ends where the next one begins."""
     return _core.bins_from(bins)

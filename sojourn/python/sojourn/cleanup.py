@@ -1,17 +1,17 @@
-"""What a process of ours would leave behind on disk if it were killed, so that another one can
-remove it.
+"""Finds and removes the files that a killed process leaves on disk.
 
-Each process has a folder in the user's state folder, with a file `owner` that it keeps locked
-(flock), and a symbolic link to each thing that would outlive a kill -9: temporary folders, and what
-is being written beside the file or folder that it is to replace. The link is made before the thing
-and removed after it. The kernel takes a lock from a process however that ends, so a folder whose
-lock is free is a dead process's: whoever makes a folder first removes, without a word, what the
-links of dead ones lead to; `sojourn clean` does the same and tells.
+Each process has a folder in the user's state folder. It contains a file `owner`, which the process
+keeps locked (flock), and a symbolic link to each file or folder that would outlive a kill -9:
+temporary folders, and half-written files beside those that they will replace. A link is made before
+its target and removed after it. The kernel releases the lock of a process however the process ends,
+so a folder with a free lock belongs to a dead process. Each process that makes its folder first
+removes the targets of dead processes' links, silently; `sojourn clean` does the same and prints
+them.
 
-Processes need no note: guests, and what makes one, die with the thread that started them
-(PR_SET_PDEATHSIG), and what of one was stopped at that moment ends when its folder is removed.
-Where there can be no folder (a home that can't be written) work goes on without one: what is to be
-removed at its end still is.
+Processes need no such record. Guests, and builds of guests, die with the thread that started them
+(PR_SET_PDEATHSIG). Children that were stopped at that moment are killed when their folder is
+removed. If the folder can't be made (a home that can't be written), work goes on without it and
+removes its files at the end.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ from sojourn import places
 
 OWNER = "owner"
 _OURS = re.compile(r"(sojourn-|\..+\.)[0-9a-f]{16}")
-"""What we call temporary folders, and what is half written."""
+"""Matches the names of temporary folders and half-written files."""
 UML = "linux-um"
-"""The kernel of the built guest, as a program."""
+"""The program of the built guest's kernel."""
 _TOKEN = 16
-"""Hexadecimal digits at the end of such a name: 64 random bits meet nobody else's."""
+"""Hexadecimal digits at the end of such a name: 64 random bits avoid collisions."""
 
 
 @dataclass(frozen=True)
 class Cleaned:
-    """What became of what processes would leave."""
+    """The result of `clean`."""
 
     removed: tuple[Path, ...]
     left: tuple[tuple[Path, str], ...]
-    """What dead ones have left and can't be removed, and why."""
+    """Files of dead processes that can't be removed, with the reason."""
     living: tuple[str, ...]
-    """Processes that live, each with its number and command; this one too."""
+    """Running processes, this one too, each with its number and command."""
 
 
 def make_folder() -> Path:
-    """A new temporary folder, for `remove_folder` to remove."""
+    """Makes a temporary folder, for `remove_folder` to remove."""
     folder = Path(tempfile.gettempdir()).resolve() / f"sojourn-{secrets.token_hex(_TOKEN // 2)}"
     _note(folder)
     try:
@@ -66,14 +66,14 @@ def make_folder() -> Path:
 
 
 def remove_folder(folder: Path) -> None:
-    """Removes a folder of `make_folder`, with all that is in it."""
+    """Removes a folder of `make_folder` and its content."""
     shutil.rmtree(folder, ignore_errors=True)
     _strike(folder)
 
 
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """A temporary folder, gone at the end."""
+    """A temporary folder, which is removed at the end."""
     folder = make_folder()
     try:
         yield folder
@@ -83,8 +83,8 @@ def temporary_folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def beside(final: Path) -> Iterator[Path]:
-    """A name for what is to replace the file or folder `final` in one step. What is still there at
-    the end is removed."""
+    """A name for a file or folder that will replace `final` in one step. It is removed at the end
+    if it still exists."""
     half = final.with_name(f".{final.name}.{secrets.token_hex(_TOKEN // 2)}").absolute()
     _note(half)
     try:
@@ -98,12 +98,12 @@ def beside(final: Path) -> Iterator[Path]:
 
 
 def place() -> Path:
-    """The folder of the processes' folders."""
+    """The folder that contains the folders of the processes."""
     return places.state() / "running"
 
 
 def clean() -> Cleaned:
-    """Removes what processes that are gone have left.
+    """Removes the files of processes that have ended.
 
     Raises:
         OSError: the folder can't be read or written.
@@ -120,7 +120,7 @@ def clean() -> Cleaned:
                 living.append((folder / OWNER).read_text(errors="replace"))
                 continue
         except OSError as error:
-            # One that has just ended has taken its folder along.
+            # The process has just ended and removed its folder.
             if folder.exists():
                 left.append((folder, error.strerror or str(error)))
             continue
@@ -143,10 +143,10 @@ def clean() -> Cleaned:
 
 
 def _removed(thing: Path) -> bool:
-    """Removes a file or a folder; False: it is not there. Raises OSError: it can't be, or is not
-    one that we would have made."""
+    """Removes a file or a folder; False: it does not exist. Raises OSError if it can't be removed,
+    or if sojourn would not have made it."""
     if not thing.is_absolute() or not _OURS.fullmatch(thing.name):
-        raise OSError("we give nothing such a name")
+        raise OSError("sojourn makes no file or folder with such a name")
     try:
         found = thing.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -162,8 +162,8 @@ def _removed(thing: Path) -> bool:
 
 
 def _end_guests(folder: Path) -> None:
-    """Ends what is left of a guest there. A UML tries its host's ptrace as it begins, with children
-    that stop themselves; one that is killed then leaves such a child behind."""
+    """Kills the rest of a guest in a folder. At its start, a UML tests its host's ptrace with
+    children that stop themselves. A UML that is killed then leaves such a child behind."""
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             guest = Path(os.readlink(process / "exe")).name == UML
@@ -172,8 +172,8 @@ def _end_guests(folder: Path) -> None:
 
 
 def _locked(folder: Path) -> int | None:
-    """The lock of a process's folder, held until it is closed; None: its process lives, or another
-    one is cleaning up.
+    """Locks a process's folder, until the lock is closed; None: its process runs, or another
+    process is cleaning up.
 
     Raises:
         OSError: it can't be opened.
@@ -188,21 +188,21 @@ def _locked(folder: Path) -> int | None:
         os.close(lock)
         return None
     if os.fstat(lock).st_nlink == 0:
-        # Whoever held it has removed it meanwhile.
+        # The process that held the lock has removed the folder meanwhile.
         os.close(lock)
         return None
     return lock
 
 
 def _end(folder: Path) -> None:
-    """Removes a process's folder by whoever has its lock, unless a link is left."""
+    """Removes a process's folder, whose lock the caller holds, unless a link is left."""
     if {each.name for each in folder.iterdir()} <= {OWNER}:
         (folder / OWNER).unlink(missing_ok=True)
         folder.rmdir()
 
 
 class _Own:
-    """The folder of this process, from the first thing on."""
+    """The folder of this process, made with its first link."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
@@ -213,7 +213,7 @@ class _Own:
             while lock is None:
                 folder = place() / secrets.token_hex(_TOKEN // 2)
                 folder.mkdir(mode=0o700, parents=True)
-                # Before it is locked another one may take it for a dead process's.
+                # Until it is locked, another process may take it for a dead process's folder.
                 with contextlib.suppress(FileNotFoundError):
                     lock = _locked(folder)
             os.write(lock, f"process {self.pid}: {shlex.join(sys.argv)}".encode(errors="replace"))
@@ -226,7 +226,7 @@ class _Own:
 
 
 def _end_own(pid: int, folder: Path, lock: int) -> None:
-    # What is still there then has been forgotten: its link stays, for others to see to it.
+    # A link that is left belongs to a forgotten file; another process will remove it.
     if pid == os.getpid():
         with contextlib.suppress(OSError):
             _end(folder)
@@ -240,7 +240,7 @@ _owning = threading.RLock()
 def _note(thing: Path) -> None:
     global _own
     with _owning:
-        # A child that was forked is a process of its own.
+        # A forked child needs a folder of its own.
         if _own is None or _own.pid != os.getpid():
             _own = _Own()
         link = _own.link(thing)

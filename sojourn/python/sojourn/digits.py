@@ -1,5 +1,4 @@
-"""Numbers as people read them: three digits, and an uncertainty with as many decimals as what it
-belongs to.
+"""Numbers as text: three digits, and an uncertainty with as many decimals as its number.
 
 `number` is for columns of a terminal, `three` for sentences, `on_page` for pages and figures."""
 
@@ -12,14 +11,14 @@ MOST_DECIMALS = 4
 
 
 def counted(counts: Iterable[int], word: str) -> str:
-    """`1 seed`, `5 seeds`, `3 or 5 seeds`: how many there are of each of several."""
+    """`1 seed`, `5 seeds`, `3 or 5 seeds`: the different counts, with the word."""
     found = sorted(set(counts))
     return f"{' or '.join(map(str, found))} {word}{'' if found == [1] else 's'}"
 
 
 def number(value: float, places: int | None = None) -> str:
-    """About three digits: 812, 14.2, 0.97; "-" for what is not known, 0 for what four decimals do
-    not show."""
+    """About three digits: 812, 14.2, 0.97; "-" for an unknown value, 0 for one that four decimals
+    do not show."""
     if math.isnan(value):
         return "-"
     shown = f"{value:.{decimals(value) if places is None else places}f}"
@@ -27,7 +26,7 @@ def number(value: float, places: int | None = None) -> str:
 
 
 def decimals(value: float) -> int:
-    """How many decimals show about three digits; at most four."""
+    """The number of decimals that show about three digits; at most four."""
     size = abs(value)
     if value == 0:
         return 0
@@ -36,16 +35,16 @@ def decimals(value: float) -> int:
 
 
 def three(value: float, most: int = 3) -> str:
-    """Three digits without an exponent, and at most so many decimals: "0.970", "14.2", "1240"; "-"
-    for what is not known, "0" for what the decimals do not show."""
+    """Three digits without an exponent, with at most `most` decimals: "0.970", "14.2", "1240"; "-"
+    for an unknown value, "0" for one that the decimals do not show."""
     if not math.isfinite(value):
         return "-"
     return f"{value:.{_places(value, most)}f}" if abs(value) >= 0.5 * 10**-most else "0"
 
 
 def on_page(value: float) -> str:
-    """Three digits with thousands apart: "0.970", "1 234"; "–" for what is not known. The page's
-    script (report/page.js) has the same rule."""
+    """Three digits, with a space between thousands: "0.970", "1 234"; "–" for an unknown value. The
+    page's script (report/page.js) has the same rule."""
     if not math.isfinite(value):
         return "–"
     if abs(value) < 0.5e-6:
@@ -58,14 +57,14 @@ def _places(value: float, most: int) -> int:
 
 
 def with_interval(mean: float, half: float, most: float = math.inf) -> str:
-    """`14.2 ±0.3`; without the second part where there is no interval.
+    """`14.2 ±0.3`; `14.2` without an interval.
 
-    `most`: of a share, its largest value. An interval that leaves 0 to `most` ends there, and its
+    `most`: the largest value of a share. An interval that exceeds 0 or `most` is cut there, and its
     other end is shown: `0.15 ≤0.40`, `99.8 ≥99.2`.
     """
     if math.isnan(mean) or math.isnan(half):
         return number(mean)
-    # A mean of nothing has no digits of its own.
+    # A mean of 0 has no digits of its own.
     places = decimals(mean) if round(mean, MOST_DECIMALS) else decimals(half)
     below, above = sides(mean, half, most)
     short = [number(side, places) != number(half, places) for side in (below, above)]
@@ -82,8 +81,7 @@ def with_interval(mean: float, half: float, most: float = math.inf) -> str:
 
 
 def sides(mean: float, half: float, most: float = math.inf) -> tuple[float, float]:
-    """How far an interval reaches below and above its mean; that of a share not beyond 0 and
-    `most`."""
+    """The lengths of an interval below and above its mean; a share's is cut at 0 and `most`."""
     if math.isinf(most):
         return half, half
     return min(half, max(mean, 0.0)), min(half, max(most - mean, 0.0))

@@ -1,37 +1,37 @@
-"""What the person at the keyboard can act on: what is wrong, where, and what to do.
+"""The error that a user can act on: what is wrong, where, and what to do.
 
-`UserError` is the only such error. A class of its own derives from it directly, and exists only
-where some code tells it from the others. The command line prints what `told` returns and exits with
-2; any other exception is a bug, with a traceback.
+`UserError` is the only such error. A subclass derives from it directly, and exists only if some
+code must distinguish it. The command line prints its `message` and exits with 2. Any other
+exception is a bug and shows its traceback.
 """
 
 import sys
 
 
 class UserError(Exception):
-    """Something that its reader can mend."""
+    """An error that the user can correct."""
 
     def __init__(self, problem: str, hint: str = "", place: str | None = None) -> None:
         super().__init__(problem)
         self.problem = problem
-        """What is wrong, and with what."""
+        """The problem, and where it is."""
         self.hint = hint
-        """What to do or to write instead; "" if there is nothing to say."""
+        """What to do or to write instead; "" if there is no advice."""
         self.place = place
-        """Where it was written, such as `--last`, if `problem` doesn't say so. Whoever knows may
+        """The place of the error, such as `--last`, if `problem` doesn't contain it. A caller may
         set it later."""
 
     def __str__(self) -> str:
         return f"{self.place}: {self.problem}" if self.place else self.problem
 
-    def told(self) -> str:
-        """As the command line prints it: `error: ...`, and `hint: ...` on a line of its own."""
+    def message(self) -> str:
+        """The lines that the command line prints: `error: ...`, then `hint: ...`."""
         return f"error: {self}\nhint: {self.hint}" if self.hint else f"error: {self}"
 
 
 def install_extra(name: str) -> str:
-    """The command that installs an extra of sojourn's ("own", "cluster") where this sojourn is.
+    """The command that installs an extra of sojourn ("own", "cluster") beside this sojourn.
 
-    sojourn is not on PyPI. Only the pip of its own environment finds it, as installed already.
+    sojourn is not on PyPI. Only the pip of its own environment finds it, as already installed.
     """
     return f"{sys.executable} -m pip install 'sojourn[{name}]'"

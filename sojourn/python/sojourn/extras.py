@@ -1,8 +1,8 @@
-"""The packages beside this one. sojourn-live and sojourn-papers add verbs, lists, outputs and the
-reading of measurements; this package runs without them and imports neither.
+"""The packages beside this one. sojourn-live and sojourn-papers add verbs, lists and outputs, and
+read measurements. This package runs without them and imports neither.
 
-A package names itself by an entry point of the group `sojourn.extras`, whose value is an `Extra`:
-a module that imports nothing slow, since `sojourn --help` imports it.
+A package registers an entry point of the group `sojourn.extras`. Its value is an `Extra`, in a
+module with quick imports, since `sojourn --help` imports it.
 """
 
 from __future__ import annotations
@@ -37,45 +37,45 @@ VERBS = {
     ),
     "papers": ("reproduce",),
 }
-"""The verbs that each package brings, by the name of the extra that installs it. What a verb that is
-not there needs is said by this table; a package's own declaration is what runs."""
+"""The verbs of each package, by the name of the extra that installs it. This table is for the
+message about a missing verb; a package's own declaration is what runs."""
 LISTS = {"papers": ("papers",)}
-"""The same of what `sojourn list` takes."""
+"""As `VERBS`, for the lists of `sojourn list`."""
 
 
 @dataclass(frozen=True)
 class Extra:
-    """What a package adds. A place is `module:attribute`, imported when it is needed."""
+    """The additions of a package. A place is `module:attribute`, imported when it is needed."""
 
     name: str
-    """The distribution's."""
+    """The name of the distribution."""
     verbs: Mapping[str, Mapping[str, str]]
-    """By the heading of `sojourn --help`: the place of each verb, by its name."""
+    """The place of each verb, by section of `sojourn --help` and name."""
     example: str = ""
     """A command for the top of `sojourn --help`."""
     lists: Mapping[str, str] = field(default_factory=dict)
-    """What `sojourn list NAME` shows: the place of a function that returns the lines."""
+    """The lists for `sojourn list NAME`: the place of a function that returns the lines."""
     outputs: Mapping[str, tuple[int, str]] = field(default_factory=dict)
-    """Of each output of `--json` the version and the place of its shape, by its name."""
+    """The outputs of `--json`: the version and the place of the shape of each, by its name."""
     formats: str = ""
-    """The place of the formats of files that it reads, a tuple of `formats.Format`."""
+    """The place of the file formats that it reads, a tuple of `formats.Format`."""
     measurements: str = ""
-    """The place of what reads Runs of measurements; see `Measurements`."""
+    """The place of an object that reads Runs of measurements; see `Measurements`."""
 
 
 class Clock(Protocol):
     """Another host's clock."""
 
     def of(self, t_s: Floats) -> Floats:
-        """Its times on our clock, s."""
+        """Converts its times to our clock, s."""
 
 
 class MeasuredPage(Protocol):
-    """The part of a page that is of measurements."""
+    """The part of a page about measurements."""
 
     @property
     def clocks(self) -> Mapping[int, Clock]:
-        """The clocks of the Runs, by their places, that watched the load of the first."""
+        """The clocks of the Runs that watched the load of the first Run, by position."""
 
     def sentences(self) -> list[str]:
         """The verdict, as plain text."""
@@ -91,31 +91,31 @@ class ComparedMeasurement(Protocol):
         """An entry of `comparisons` under `sojourn compare --json`."""
 
     def text(self) -> str:
-        """The same for a terminal."""
+        """The comparison as text for a terminal."""
 
 
 class Measurements(Protocol):
     """Reads Runs of measurements."""
 
     def page(self, runs: Sequence[Run], labels: Sequence[str]) -> MeasuredPage:
-        """Their part of a page."""
+        """Makes the part of a page about these Runs."""
 
     def changes(self, runs: Sequence[Run], labels: Sequence[str]) -> Sequence[ComparedMeasurement]:
-        """From the first to each of the others."""
+        """Compares each of the other Runs with the first one."""
 
     def text(self, run: Run) -> str:
-        """The whole of a measurement for a terminal."""
+        """A measurement as text for a terminal."""
 
     def export(
         self, run: Run, file: Path, *, phase: str | None, repeat: int | None, test: str
     ) -> None:
-        """Writes a Run for another program, by the file's ending. `phase`, `repeat` and `test` are of
-        flent's files: which load, which repeat, and the test it goes under."""
+        """Writes a Run for another program, by the file's ending. `phase`, `repeat` and `test` are
+        for flent's files: the load, the repeat, and the name of the test."""
 
 
 @cache
 def installed() -> tuple[Extra, ...]:
-    """The packages that are there, in the order of `VERBS`."""
+    """The installed packages, in the order of `VERBS`."""
     from importlib.metadata import entry_points
 
     order = list(VERBS)
@@ -126,14 +126,14 @@ def installed() -> tuple[Extra, ...]:
 
 
 def load(place: str) -> Any:
-    """What lies at `module:attribute`."""
+    """Imports `module:attribute`."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)
 
 
 def brings(word: str, words: Mapping[str, Sequence[str]] = VERBS) -> str | None:
-    """The extra that installs the package with this verb, or with this one of other words; None: no
-    package has it."""
+    """The extra that installs the package with this verb, or with this entry of `words`; None:
+    there is none."""
     return next((extra for extra, known in words.items() if word in known), None)
 
 
@@ -143,7 +143,7 @@ def install(extra: str) -> str:
 
 
 def measurements(wanted: str) -> Measurements:
-    """What reads Runs of measurements. `wanted`: what it is needed for, as a clause.
+    """The reader of Runs of measurements. `wanted`: the reason for needing it, as a clause.
 
     Raises:
         UserError: sojourn-live is not installed.
@@ -156,5 +156,5 @@ def measurements(wanted: str) -> Measurements:
 
 
 def read_measurements(runs: Sequence[Run]) -> Measurements:
-    """What reads these Runs, which are measurements. Raises as `measurements` does."""
+    """The reader of these Runs of measurements. Raises as `measurements` does."""
     return measurements(f"{runs[0].path} is the Run of a measurement, which is read")

@@ -1,8 +1,9 @@
-"""What a measurement says beside its tables, a seed at a time: the shape of `Meta.facts`.
+"""The facts of a measurement beside its tables, for each seed: the shape of `Meta.facts`.
 
-Three kinds of measurement bring facts: a session with our server (`SessionFacts`, made by
-crates/live in session/facts.rs), one of responsiveness (`RpmFacts`, crates/rpm in facts.rs), and a
-file of flent's (`ImportedFacts`). `"rpm" in facts` and `"clock" in facts` tell them apart.
+Three kinds of measurement have facts: a session with sojourn's server (`SessionFacts`, made by
+crates/live in session/facts.rs), a measurement of responsiveness (`RpmFacts`, crates/rpm in
+facts.rs), and a file of flent (`ImportedFacts`). `"rpm" in facts` and `"clock" in facts`
+distinguish them.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from sojourn import shapes
 from sojourn.shapes import Count, Real, Whole
 
 SessionOutcome: TypeAlias = Literal["complete", "interrupted", "partial"]
-"""Interrupted: by Ctrl-C, or since the progress function said so."""
+"""Interrupted: by Ctrl-C, or by the progress function."""
 
 
 class SessionPhase(TypedDict):
-    """A phase that began. Between two phases the load drains, which belongs to neither."""
+    """A phase that began. Between two phases the load drains; that time belongs to neither."""
 
     name: str
-    """Its kind, numbered where a loaded kind comes twice ("download 2"); both idles are "idle"."""
+    """The kind, with a number if a loaded kind repeats ("download 2"); both idle phases are
+    "idle"."""
     kind: str
     start_ns: Count
     end_ns: Count
@@ -34,16 +36,16 @@ class SessionFlow(TypedDict):
     """A TCP connection or a probe."""
 
     name: str
-    """"download-1", "both-up-1"; of a probe its own."""
+    """"download-1", "both-up-1"; a probe's own name."""
     kind: Literal["bulk", "ping"]
     direction: Literal["", "down", "up"]
-    """Of a connection."""
+    """The direction of a connection; "" for a probe."""
     phase: Count | None
-    """Its number in `phases`; null: a probe."""
+    """The number of the phase in `phases`; null: a probe."""
     group: Count
-    """One for each phase and direction, and for each probe."""
+    """One for each phase and direction, and one for each probe."""
     congestion: str | None
-    """Null: a probe; empty: not known."""
+    """Null: a probe; empty: unknown."""
 
 
 class SessionLink(TypedDict):
@@ -52,9 +54,9 @@ class SessionLink(TypedDict):
     name: str
     interface: str
     direction: Literal["out", "in"]
-    """What the interface sends, or receives."""
+    """Packets that the interface sends, or receives."""
     qdisc: str
-    """The kinds from the root down, as "htb, bfifo"; "" for "in"."""
+    """The kinds of the disciplines from the root down, as "htb, bfifo"; "" for "in"."""
 
 
 class ProbedPhase(TypedDict):
@@ -71,7 +73,7 @@ class SessionProbe(TypedDict):
     """A probe."""
 
     name: str
-    """That of its flow."""
+    """The name of its flow."""
     how: Literal["icmp", "udp"]
     address: str
     socket: str
@@ -83,17 +85,17 @@ class SessionProbe(TypedDict):
     """Replies after probe_timeout_ns."""
     duplicate: Count
     missed: Count
-    """Slots in which nothing was sent, since this host stood still."""
+    """Slots without a request, because this host was suspended or too slow."""
     reasons: dict[str, Count]
-    """Why requests were lost, and how many."""
+    """Lost requests by reason."""
     lost_forward: Count | None
-    """Of probes by udp, by what the server heard; null: not known."""
+    """For probes by udp, from the server's counts; null: unknown."""
     lost_backward: Count | None
     phases: list[ProbedPhase]
 
 
 class PhaseGoodput(TypedDict):
-    """What the receivers got between start_ns and end_ns of a phase."""
+    """The bytes that receivers got between start_ns and end_ns of a phase."""
 
     phase: Count
     direction: Literal["down", "up"]
@@ -102,22 +104,24 @@ class PhaseGoodput(TypedDict):
 
 
 class SessionClock(TypedDict):
-    """The server's clock less ours at t = 0."""
+    """The server's clock minus this host's at t = 0."""
 
     offset_ns: Real | None
     drift_ppm: Real | None
-    """How fast it gains."""
+    """The drift of the server's clock; positive: it runs faster."""
     error_ns: Real | None
-    """How far off the offset may be: half the least RTT and what the samples scatter."""
+    """The uncertainty of the offset: half the least RTT, and the scatter of the samples."""
     by: Literal["udp", "control", ""]
-    """"": not known; the server's samples could not be placed, and are left out."""
+    """The source of the offset. "": unknown; then the server's samples are left out, since they
+    can't be placed in time."""
     samples: Count
     stepped_ns: Real
-    """How far our time of day was stepped or slewed meanwhile; no time in the tables follows it."""
+    """The change of this host's time of day meanwhile, by a step or a slew. No time in the tables
+    follows it."""
 
 
 class Lateness(TypedDict):
-    """How long after their slots requests were sent, ns."""
+    """The delay of requests after their slots, ns."""
 
     sends: Count
     p50: Real
@@ -128,41 +132,41 @@ class Lateness(TypedDict):
 
 
 class UsedCongestion(TypedDict):
-    """Congestion controls of a session."""
+    """The congestion controls of a session."""
 
     asked: str | None
-    """Null: each host's own."""
+    """The control that was requested; null: each host's own."""
     client: str
     server: str
 
 
 class SessionLoad(TypedDict):
-    """How the load was made."""
+    """The load of a session."""
 
     streams: Count
     congestion: UsedCongestion
     dscp: NotRequired[Count]
-    """The codepoint of streams and probes."""
+    """The DSCP of streams and probes."""
 
 
 class ServerCaps(TypedDict, total=False):
-    """The most that a server's clients may ask for."""
+    """The limits of a server's clients."""
 
     seconds: Count
-    """Of load of one source in an hour."""
+    """Seconds of load for one source in an hour."""
     bytes: Count
-    """Of one source in an hour."""
+    """Bytes for one source in an hour."""
     streams: Count
-    """Of one load."""
+    """Streams of one load."""
     clients: Count
-    """At once."""
+    """Clients at once."""
 
 
 class SessionServer(TypedDict):
-    """Who answered."""
+    """The server."""
 
     host: str
-    """As it was asked for."""
+    """The name or address that was requested."""
     address: str
     port: Count
     version: str
@@ -171,36 +175,36 @@ class SessionServer(TypedDict):
 
 
 class SessionClient(TypedDict):
-    """Who measured."""
+    """The host that measured."""
 
     address: str | None
     interface: str | None
-    """On the way to the server."""
+    """The interface to the server."""
     gateway: str | None
     version: str
     kernel: str
 
 
 class ArrivedMarks(TypedDict):
-    """Datagrams that came with a DS field."""
+    """Datagrams that arrived with a DS field."""
 
     ds: Count
-    """The byte: DSCP above, ECN below."""
+    """The byte: DSCP in the upper bits, ECN in the lower two."""
     count: Count
 
 
 class MarkedPath(TypedDict):
-    """What became of a DS field one way, without load."""
+    """The fate of a DS field in one direction, without load."""
 
     direction: Literal["down", "up"]
     ds: Count
-    """As it was sent."""
+    """The DS field as it was sent."""
     sent: Count
     arrived: list[ArrivedMarks]
 
 
 class MarkedLoad(TypedDict):
-    """What became of ECN-capable datagrams in a phase."""
+    """The fate of ECN-capable datagrams in a phase."""
 
     phase: Count
     direction: Literal["down", "up"]
@@ -210,54 +214,54 @@ class MarkedLoad(TypedDict):
 
 
 class MarkedTcp(TypedDict):
-    """What ECN told the senders of a load."""
+    """The ECN counts of the senders of a load."""
 
     phase: Count
     direction: Literal["down", "up"]
     streams: Count
     ecn: Count
-    """Those that agreed on ECN."""
+    """Streams that negotiated ECN."""
     delivered: Count
-    """Segments of all streams."""
+    """Delivered segments of all streams."""
     marked: Count
-    """Those acknowledged with ECE."""
+    """Segments that were acknowledged with ECE."""
 
 
 class SessionMarks(TypedDict):
-    """What became of ECN and DSCP."""
+    """The fate of ECN and DSCP."""
 
     answered: bool
     """Whether the server answered any of these requests."""
     dscp: Count
-    """Of the requests of `loads`."""
+    """The DSCP of the requests of `loads`."""
     path: list[MarkedPath]
     loads: list[MarkedLoad]
     tcp: list[MarkedTcp]
 
 
 class AnyFacts(TypedDict):
-    """Of any measurement."""
+    """The facts of any measurement."""
 
     format: Count
     outcome: SessionOutcome
     why: str
-    """A sentence; "" if complete."""
+    """The reason, a sentence; "" if complete."""
     notes: list[str]
-    """On what could not be measured or is not as it should be, a sentence each."""
+    """Sentences about values that could not be measured or are not as they should be."""
     zero_ns: Count
     """The time of day at t = 0, ns since 1970."""
     duration_ns: Count
     """t at the end."""
     phases: list[SessionPhase]
-    """In order."""
+    """The phases, in order."""
     flows: list[SessionFlow]
     links: list[SessionLink]
-    """None where no interface is watched."""
+    """Empty if no interface is watched."""
 
 
 @final
 class SessionFacts(AnyFacts):
-    """Of a session with our server."""
+    """The facts of a session with sojourn's server."""
 
     probes: list[SessionProbe]
     goodput: list[PhaseGoodput]
@@ -267,16 +271,16 @@ class SessionFacts(AnyFacts):
     server: SessionServer
     client: SessionClient
     marks: NotRequired[SessionMarks | None]
-    """Null: it was not asked for."""
+    """Null: not requested."""
 
 
 class RpmParameterFacts(TypedDict):
-    """The draft's parameters under the draft's names."""
+    """The draft's parameters, with the draft's names."""
 
     mad: Count
     id_ns: Count
     tmp: Annotated[float, Meta(ge=1e-9, le=1)]
-    """The share of the samples, the best, that a trimmed mean is of."""
+    """The share of the samples, the best ones, that a trimmed mean uses."""
     sdt: Real
     inp: Count
     inc: Count
@@ -292,9 +296,9 @@ class RpmInterval(TypedDict):
     t_ns: Count
     """Its end."""
     connections: Count
-    """That carried load at its end."""
+    """Connections with load at the end of the interval."""
     goodput_bps: list[Real]
-    """In it, by direction."""
+    """The goodput in the interval, by direction."""
     moving_average_bps: list[Real]
     responsiveness: Real | None
     """Over the last MAD intervals; null: too few samples."""
@@ -304,35 +308,35 @@ RpmConfidence: TypeAlias = Literal["low", "medium", "high"]
 
 
 class RpmLoaded(TypedDict):
-    """A stage: what was measured under load in one direction or several."""
+    """A stage: a measurement under load in one or more directions."""
 
     directions: list[Literal["download", "upload"]]
     start_ns: Count
     end_ns: Count
     window_start_ns: Count
-    """From when on a probe's answer counts for the result."""
+    """From this time on, a probe's answer counts for the result."""
     window_end_ns: Count
     intervals: list[RpmInterval]
     goodput_confidence: RpmConfidence
     responsiveness_confidence: RpmConfidence
     unanswered: Count
-    """Probes under way at the end: they are no samples, and no losses either."""
+    """Probes without an answer at the end: they are neither samples nor losses."""
 
 
 class RpmDecided(TypedDict):
-    """What the algorithm did."""
+    """The algorithm's parameters and stages."""
 
     parameters: RpmParameterFacts
     small_url: str
     large_url: str
     upload_url: str
     tls_round_trips: Real
-    """Of a TLS handshake with this server."""
+    """Round trips of a TLS handshake with this server."""
     loaded: list[RpmLoaded]
 
 
 class RpmServerFacts(TypedDict):
-    """Who answered."""
+    """The server."""
 
     host: str
     address: str
@@ -340,14 +344,14 @@ class RpmServerFacts(TypedDict):
 
 
 class RpmClientFacts(TypedDict):
-    """Who measured."""
+    """The host that measured."""
 
     version: str
 
 
 @final
 class RpmFacts(AnyFacts):
-    """Of a measurement of responsiveness."""
+    """The facts of a measurement of responsiveness."""
 
     server: RpmServerFacts
     client: RpmClientFacts
@@ -355,7 +359,7 @@ class RpmFacts(AnyFacts):
 
 
 class ImportedServer(TypedDict):
-    """Who answered, as far as the file says."""
+    """The server, as far as the file names it."""
 
     host: str
     address: str
@@ -363,23 +367,23 @@ class ImportedServer(TypedDict):
 
 @final
 class ImportedFacts(AnyFacts):
-    """Of a file of flent's."""
+    """The facts of a file of flent."""
 
     server: ImportedServer
 
 
 if TYPE_CHECKING:
     MeasurementFacts: TypeAlias = SessionFacts | RpmFacts | ImportedFacts
-    """Of any measurement. What a server or a file says in them has no control characters."""
+    """The facts of any measurement. Text from a server or a file has no control characters."""
 else:
     MeasurementFacts = shapes.one_of(SessionFacts, RpmFacts, ImportedFacts)
 
 
 def read(value: MeasurementFacts, place: str) -> MeasurementFacts:
-    """What an object says, if it has the shape that its keys tell.
+    """Checks an object against the shape that its keys identify.
 
     Raises:
-        ValueError: it has not. The sentence begins with the place.
+        ValueError: it does not fit. The sentence begins with the place.
     """
     if "rpm" in value:
         return shapes.read(RpmFacts, value, place)

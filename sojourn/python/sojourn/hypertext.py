@@ -1,12 +1,12 @@
-"""HTML from templates, which lie beside the code that fills them.
+"""HTML from templates, which are beside the code that fills them.
 
     hypertext.filled("sojourn.report/page.html", title=run.meta.title)
 
-A template is named by its package and its file, so that one may use another's macros. It is handed
-plain values, and jinja2 escapes every one of them: whatever comes from a scenario or a network is
-text. HTML that is made already, such as a drawn figure, is handed over as a `Markup`.
+A template's name is its package and its file, so that a template can use another's macros. Its
+values are plain, and jinja2 escapes each of them: a value from a scenario or a network is text.
+Finished HTML, such as a drawn figure, is passed as a `Markup`.
 
-`table` and `lines` are what notebooks show (`_repr_html_`).
+`table` and `lines` are for notebooks (`_repr_html_`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @cache
 def _templates() -> Environment:
-    # Most commands write no HTML, and the import takes as long as a short one of them.
+    # Most commands write no HTML, and this import takes as long as a short command.
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     return Environment(
@@ -39,13 +39,13 @@ def _templates() -> Environment:
 def source(name: str) -> str:
     """The text of the file `PACKAGE/FILE`."""
     package, _, file = name.partition("/")
-    # By its folder: nothing of a room is imported for its files.
+    # By the folder: the package is not imported for its files.
     top, *rooms = package.split(".")
     return files(top).joinpath(*rooms, file).read_text(encoding="utf-8")
 
 
 def text(*names: str) -> Markup:
-    """These files of our own, styles or scripts, as they are."""
+    """The content of these files of sojourn, styles or scripts, unchanged."""
     from markupsafe import Markup
 
     return Markup("".join(map(source, names)))
@@ -59,13 +59,13 @@ def filled(template: str, /, **values: object) -> Markup:
 
 
 def part(template: str, macro: str, /, *values: object) -> Markup:
-    """A part of a page: what a macro of a template makes of these values."""
-    made: Markup = getattr(_templates().get_template(template).module, macro)(*values)
-    return made
+    """A part of a page: a macro of a template with these values."""
+    html: Markup = getattr(_templates().get_template(template).module, macro)(*values)
+    return html
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> Markup:
-    """A table whose first column names its rows."""
+    """A table; the first column has the names of its rows."""
     return part("sojourn/notebook.html", "table", header, rows, caption)
 
 
@@ -80,5 +80,5 @@ def paragraphs(sentences: Sequence[str]) -> Markup:
 
 
 def strong(text: str) -> Markup:
-    """A text that stands out."""
+    """A text in bold."""
     return part("sojourn/notebook.html", "strong", text)

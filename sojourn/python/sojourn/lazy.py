@@ -8,8 +8,8 @@ from importlib import import_module
 
 
 def attribute(package: str, homes: Mapping[str, str], name: str) -> object:
-    """What a package's `__getattr__` returns: the value of `name`, from the module that `homes` has
-    for it. The package has it from then on.
+    """For a package's `__getattr__`: imports `name` from its module in `homes`, and stores it in
+    the package.
 
     Raises:
         AttributeError: `homes` has no such name.

@@ -1,5 +1,5 @@
-"""Imported by all that only Linux has: the real kernel as an engine, and sockets of live lines.
-Elsewhere the import is refused."""
+"""Imported by all code that needs Linux: the kernel engines, and sockets of live lines. On other
+systems this import fails."""
 
 from sojourn import _core
 from sojourn.errors import UserError
@@ -7,5 +7,5 @@ from sojourn.errors import UserError
 if not _core.LINUX:
     raise UserError(
         "the real kernel and live lines need Linux",
-        "what runs here: check, run, compare, report, reproduce, with the simulator",
+        "these run here, with the simulator: check, run, compare, report, reproduce",
     )

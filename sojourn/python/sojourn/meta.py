@@ -1,10 +1,8 @@
-"""What was run, as meta.json keeps it: `Meta` and its parts, and `read`, the one reader that checks
-them.
+"""The content of meta.json: `Meta` and its parts, and `read`, which checks them.
 
 A Run folder may come from anywhere and from any version of sojourn. So `read` checks the type and
-the bounds of every value that anybody here reads, and that the values fit together: a Meta that it
-returns can be relied on. What an older format did not have has its default, which says that it is
-not known.
+the bounds of every value that sojourn reads, and that the values fit together. Values that an older
+format lacks have defaults that mean "unknown".
 """
 
 from __future__ import annotations
@@ -20,8 +18,8 @@ from sojourn.facts import MeasurementFacts
 from sojourn.shapes import Count, Real
 
 FORMAT = 2
-"""Version of the folder's layout, in meta.json. A lower one is read as well, a higher one was
-written by a newer sojourn.
+"""Version of the folder's layout, in meta.json. Lower versions are read as well; a higher version
+was written by a newer sojourn.
 
 1, of sojourn 0.1: no `engine_build`, no `checksums`, no SHA256SUMS.
 """
@@ -29,54 +27,53 @@ written by a newer sojourn.
 
 @dataclass(frozen=True)
 class LinkInfo:
-    """A link of the scenario, as meta.json keeps it."""
+    """A link of the scenario, as in meta.json."""
 
     name: str
     qdisc: str
     """In tc's words: "fq_codel limit 10240p target 5ms"."""
     rate_bps: Count | None
-    """At the start, the slower of the transmitter's and the shaper's; None: not limited."""
+    """At the start, the lower of the transmitter's and the shaper's; None: no limit."""
     delay_ns: Count = 0
     sampled: bool = True
-    """It has rows in `queue`; a host's own access link, of which there may be thousands, has
-    not."""
+    """Whether `queue` has rows of it. A host's own access link has none; there may be thousands."""
     shaper: str | None = None
     """In tc's words: "htb rate 1mbit"; None: no shaper."""
     police: str | None = None
     """In tc's words: "rate 10mbit burst 65536"; None: no policer."""
     ring: Count | None = None
-    """The driver's ring, descriptors; None: no ring."""
+    """The descriptors of the driver's ring; None: no ring."""
     bql: bool = False
 
     @property
     def below(self) -> str:
-        """What lies below the queue, in words: "htb rate 1mbit, ring of 256, BQL"; empty where
-        nothing does."""
+        """The parts below the queue, in words: "htb rate 1mbit, ring of 256, BQL"; empty if there
+        are none."""
         ring = None if self.ring is None else f"ring of {self.ring}"
         return ", ".join(filter(None, (self.shaper, ring, "BQL" if self.bql else None)))
 
 
 @dataclass(frozen=True)
 class FlowInfo:
-    """A flow or probe of the scenario, as meta.json keeps it."""
+    """A flow or probe of the scenario, as in meta.json."""
 
     name: str
     kind: str
-    """That of its [[flow]] entry, but for onoff, whose packets are udp's."""
+    """The kind of its [[flow]] entry, except for onoff, whose packets are those of udp."""
     congestion: str | None
     """TCP's congestion control; None: not TCP."""
     group: Count
-    """Number of the scenario's [[flow]] entry it came from."""
+    """The number of its [[flow]] entry in the scenario."""
     path: tuple[str, ...] = ()
-    """Links its packets cross, in order."""
+    """The links that its packets cross, in order."""
     finite: bool = False
-    """It transfers a size and completes."""
+    """Whether it transfers a size and completes."""
     direction: Literal["", "down", "up"] = ""
-    """"down" or "up", seen from who measures; "" where the path says it all."""
+    """"down" or "up", as the measuring host sees it; "" if the path is enough."""
 
     @property
     def probe(self) -> bool:
-        """It asks rather than sends."""
+        """Whether it sends requests and waits for replies."""
         return traffic.is_probe(self.kind)
 
 
@@ -85,24 +82,24 @@ class Phase:
     """A span of a measurement under one kind of load; a Run of a simulator has none."""
 
     name: str
-    """Of its own in a seed: "idle", "download", "idle 2"."""
+    """Unique in a seed: "idle", "download", "idle 2"."""
     kind: str
     """idle, download, upload, both"""
     start_ns: Count
     end_ns: Count
-    """Both on the clock of the seed's tables."""
+    """Both are times on the clock of the seed's tables."""
     seed: Count = 1
     complete: bool = True
-    """False: the measurement ended in it."""
+    """False: the measurement ended in this phase."""
 
 
 @dataclass(frozen=True)
 class Meta:
-    """What was run."""
+    """The description of a Run: scenario, engine, seeds."""
 
     title: str
     label: str
-    """Tells the Runs of a sweep or comparison apart: "fq_codel"."""
+    """Different for each Run of a sweep or comparison: "fq_codel"."""
     engine: str
     version: str
     duration_ns: Count
@@ -111,38 +108,38 @@ class Meta:
     links: tuple[LinkInfo, ...]
     flows: tuple[FlowInfo, ...]
     fingerprint: str = ""
-    """Of what decides the tables: what is run with each seed asked, and the build of what runs it.
-    Equal where they will be."""
+    """A hash of everything that determines the tables: the realised scenario of each seed, and the
+    engine's build. Equal fingerprints mean equal tables."""
     engine_build: str | None = None
-    """Names the build of the engine (`Engine.build`); None: not recorded, or a measurement."""
+    """The build of the engine (`Engine.build`); None: not recorded, or a measurement."""
     host: Mapping[str, str] = field(default_factory=dict)
     seeds: tuple[Count, ...] = ()
-    """Seeds that finished, ascending."""
+    """The finished seeds, ascending."""
     cpu_s: Mapping[str, Real] = field(default_factory=dict)
-    """CPU seconds that each seed took, by the seed in digits. Here, since a seed's tables are the
+    """CPU seconds of each seed, by the seed in digits. They are not in the tables, which are the
     same on every rerun."""
     checksums: Mapping[str, str] = field(default_factory=dict)
-    """SHA-256 of each seed's list of SHA-256 sums, by the seed in digits; none: the Run was written
-    by sojourn 0.1."""
+    """SHA-256 of each seed's list of SHA-256 sums, by the seed in digits; empty: sojourn 0.1 wrote
+    the Run."""
     phases: tuple[Phase, ...] = ()
-    """Of a measurement: those of every seed, each seed's in order of time."""
+    """The phases of a measurement: those of every seed, in order of time."""
     facts: Mapping[str, MeasurementFacts] = field(default_factory=dict)
-    """Of a measurement: what else each seed brought back, by the seed in digits."""
+    """The other facts of a measurement, by the seed in digits."""
     conditions: Mapping[str, str] = field(default_factory=dict)
-    """What held that the scenario does not say: of a kernel its offloads and its HZ. Empty: the
-    scenario says everything."""
+    """Conditions that the scenario does not contain, such as a kernel's offloads and HZ. Empty: the
+    scenario contains all."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Of a variant of a sweep: each key that varies, in the sweep's order, with its value here: text,
-    a number or true or false. Empty: it is no variant, or an older sojourn wrote the Run."""
+    """For a variant of a sweep: each key that varies, in the sweep's order, with its value: text, a
+    number or true or false. Empty: it is not a variant, or an older sojourn wrote the Run."""
     invalid: tuple[str, ...] = ()
     """Why this Run's numbers must not be used, "seed 1: ..." each, in the order of the seeds;
-    none: nothing is known against them."""
+    empty: no reason is known."""
     format: Annotated[int, msgspec.Meta(ge=1, le=FORMAT)] = FORMAT
-    """Of the folder that it was read from."""
+    """The format of the folder that it was read from."""
 
     @property
     def measured_s(self) -> float:
-        """Duration less warm-up, in seconds."""
+        """The duration without the warm-up, in seconds."""
         return (self.duration_ns - self.warmup_ns) / 1e9
 
     def link(self, name: str) -> LinkInfo:
@@ -162,18 +159,18 @@ class Meta:
 
 
 class NewerError(Exception):
-    """A newer sojourn wrote it; the argument is its version."""
+    """The file was written by a newer sojourn; the argument is its version."""
 
 
 def read(text: bytes) -> Meta:
-    """What meta.json says.
+    """Reads and checks meta.json.
 
     Raises:
-        NewerError: its format is one that this version does not know.
-        ValueError: it is damaged or none of ours; the sentence says where.
+        NewerError: this version does not know its format.
+        ValueError: it is damaged or not sojourn's; the sentence has the place.
     """
     raw = _json(text)
-    # Before anything else is judged: what a newer one means is not known.
+    # First, since the meaning of a newer format is unknown.
     if type(raw.get("format")) is int and raw["format"] > FORMAT:
         raise NewerError(str(raw.get("version", "?")))
     if "format" not in raw:
@@ -190,8 +187,8 @@ def read(text: bytes) -> Meta:
 
 def _read(raw: dict[str, Any]) -> Meta:
     meta = shapes.read(Meta, raw)
-    told = {seed: facts.read(each, f"facts.{seed}") for seed, each in meta.facts.items()}
-    return replace(meta, facts=told)
+    checked = {seed: facts.read(each, f"facts.{seed}") for seed, each in meta.facts.items()}
+    return replace(meta, facts=checked)
 
 
 def _json(text: bytes) -> dict[str, Any]:
@@ -202,12 +199,12 @@ def _json(text: bytes) -> dict[str, Any]:
 
 
 def _problems(meta: Meta) -> Iterator[str]:
-    """What does not fit together."""
+    """The contradictions between values."""
     links, flows = [link.name for link in meta.links], [flow.name for flow in meta.flows]
     for what, names in (("links", links), ("flows", flows)):
         if len(set(names)) < len(names):
             yield f"two {what} have one name"
-        # The tables know them by these names, so none can be made harmless here.
+        # The tables use these names, so they can't be sanitized here.
         if not all(name and sanitize.is_plain(name) for name in names):
             yield f"{what}: a name is empty or has control characters"
     if not {link for flow in meta.flows for link in flow.path} <= set(links):
@@ -227,13 +224,13 @@ def _problems(meta: Meta) -> Iterator[str]:
 
 
 def _problems_of_facts(meta: Meta) -> Iterator[str]:
-    for seed, told in meta.facts.items():
-        if "rpm" not in told:
+    for seed, found in meta.facts.items():
+        if "rpm" not in found:
             continue
         loads = [phase for phase in meta.phases if str(phase.seed) == seed and phase.kind != "idle"]
-        if len(loads) != len(told["rpm"]["loaded"]):
+        if len(loads) != len(found["rpm"]["loaded"]):
             yield f"facts.{seed}.rpm: not of these phases"
-        for loaded in told["rpm"]["loaded"]:
+        for loaded in found["rpm"]["loaded"]:
             directions = len(loaded["directions"])
             if any(len(each["moving_average_bps"]) != directions for each in loaded["intervals"]):
                 yield f"facts.{seed}.rpm: not of these directions"

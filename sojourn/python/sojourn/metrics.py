@@ -1,23 +1,23 @@
-"""Numbers from tables: the Summary of a Run, and the formulas. crates/metrics computes; this is its
-typed face.
+"""Numbers from tables: the Summary of a Run, and the formulas. crates/metrics computes them; this
+module adds the types.
 
-Everything leaves the warm-up out: the engine's totals and histograms already do, time lines are cut
-there. T is what remains, duration less warm-up. Rates are fractions (0..1), times ms, goodput
-Mbit/s (10^6). What can't be said (no sample, no rate limit) is NaN here and null in JSON.
+The warm-up is always left out: the engine's totals and histograms exclude it, time lines are cut
+there. T is the duration without the warm-up. Rates are fractions (0..1), times ms, goodput Mbit/s
+(10^6). An unknown number (no sample, no rate limit) is NaN here and null in JSON.
 
     utilisation   bits on the wire / bits the link could have carried in T
-    goodput       bytes handed to the receiving application in T, times 8, / T
+    goodput       bytes delivered to the receiving application in T, times 8, / T
     sojourn       mean: sum / packets, exact to a double. p50, p95, p99: from the histogram, linear inside a bin. max: exact
                   in the queue discipline; the ring's own is from there to the last bit on the wire
     drop_rate     dropped / arrived packets, at the queue
-    loss_rate     what the endpoints missed: lost / (lost + received) packets, so of those whose end is known; a ping is
+    loss_rate     losses at the endpoints: lost / (lost + received) packets, without packets still under way; a ping is
                   received when its reply is
     jain          (sum x)^2 / (n sum x^2) over the goodput x of the endless TCP flows (Jain, Chiu, Hawe 1984)
-    late_rate     datagrams that came later than LATE_MS after they were sent, or never / all of them
+    late_rate     datagrams that arrived later than LATE_MS after they were sent, or never / all of them
     mean, ci95    over seeds: mean, and half the width of its 95 % confidence interval, t(0.975, n-1) s / sqrt(n)
 
-Seeds are samples only if chance made them differ. Where nothing in a scenario is random, the tables
-of all its seeds are equal: then they are one sample (`Summary.samples`), and one sample has no
+Seeds are samples only if chance makes them differ. If nothing in a scenario is random, the tables
+of all its seeds are equal. Then they are one sample (`Summary.samples`), and one sample has no
 interval.
 """
 
@@ -33,7 +33,7 @@ from sojourn import _core, hypertext
 from sojourn.digits import with_interval
 from sojourn.records import Meta, Names, Run, RunError, columns
 
-# What is slow to import, and not needed for the summary of a Run that was just made.
+# Slow to import, and not needed for the summary of a Run that was just made.
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
@@ -44,17 +44,17 @@ if TYPE_CHECKING:
     Integers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 LATE_MS = _core.LATE_MS
-"""One way. Up to here a call is hardly impaired (ITU-T G.114, 2003); what comes later, its playout
-does not wait for."""
+"""One way. Up to here a call is hardly impaired (ITU-T G.114, 2003); the playout does not wait for
+later packets."""
 NEEDED = ("links", "flows", "sojourn", "rtt", "probe", "drops", "transfers", "engine")
-"""The tables that numbers are made of."""
+"""The tables from which numbers are computed."""
 RANDOM_START = 'start = "uniform 0 s .. 1 s"'
-"""What makes the seeds of a scenario differ in which nothing is random, as a [[flow]] says it."""
+"""The setting of a [[flow]] that makes seeds differ if nothing else in the scenario is random."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What `sojourn run --json` prints: what was run, the numbers of each seed, and the same over
+    """The output of `sojourn run --json`: the scenario, the numbers of each seed, and those over
     the seeds."""
 
     engine: str
@@ -66,17 +66,18 @@ class Summary:
     seeds: tuple[int, ...]
     fingerprint: str
     runs: list[SeedNumbers]
-    """One per seed."""
+    """The numbers of each seed."""
     summary: OverSeeds
-    """The same shape, each number replaced by {mean, ci95} over the samples; ci95 is NaN of one."""
+    """The same shape, with {mean, ci95} over the samples for each number; ci95 is NaN for one
+    sample."""
     samples: int
-    """How many of the seeds tell something: all of them, or 1 if they gave the same tables."""
+    """The number of different seeds: all of them, or 1 if they have the same tables."""
     invalid: tuple[str, ...] = ()
-    """Why the numbers must not be used; none: nothing is known against them."""
+    """Why the numbers must not be used; empty: no reason is known."""
     engine_build: str | None = None
-    """Names the build of the engine; None: not recorded."""
+    """The build of the engine; None: not recorded."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Of a variant of a sweep: each key that varies, with its value here."""
+    """For a variant of a sweep: each key that varies, with its value."""
 
     @property
     def sampled(self) -> list[SeedNumbers]:
@@ -84,26 +85,26 @@ class Summary:
         return self.runs[: self.samples]
 
     def _repr_html_(self) -> str:
-        """For a notebook: the numbers over the seeds, of queues, flows and probes."""
+        """For a notebook: the numbers of queues, flows and probes over the seeds."""
         numbers = self.summary
         queues = [
             [
                 each["link"],
                 each["qdisc"],
-                _said(each["utilisation"], 100),
-                _said(each["goodput_mbps"]),
+                _text(each["utilisation"], 100),
+                _text(each["goodput_mbps"]),
             ]
-            + [_said(each["sojourn_ms"][name]) for name in ("mean", "p95", "p99")]
-            + [_said(each["dropped_packets"])]
+            + [_text(each["sojourn_ms"][name]) for name in ("mean", "p95", "p99")]
+            + [_text(each["dropped_packets"])]
             for each in numbers["queues"]
         ]
         groups = [
-            [each["name"], each["kind"], each["congestion"] or "", _said(each["goodput_mbps"])]
+            [each["name"], each["kind"], each["congestion"] or "", _text(each["goodput_mbps"])]
             for each in numbers["groups"]
         ]
         probes = [
-            [each["name"], _said(each["loss_rate"], 100)]
-            + [_said(each["rtt_ms"][name]) for name in ("mean", "p50", "p95")]
+            [each["name"], _text(each["loss_rate"], 100)]
+            + [_text(each["rtt_ms"][name]) for name in ("mean", "p50", "p95")]
             for each in numbers["probes"]
         ]
         head = ["link", "qdisc", "util %", "goodput Mbit/s"]
@@ -127,7 +128,7 @@ class Summary:
         return "".join(parts)
 
     def to_dict(self) -> Json:
-        """As one object of plain values; NaN becomes None."""
+        """One object of plain values; NaN becomes None."""
         return {
             "engine": self.engine,
             "version": self.version,
@@ -155,7 +156,14 @@ def summary(run: Run) -> Summary: ...
 @overload
 def summary(run: Iterable[Run]) -> list[Summary]: ...
 def summary(run: Run | Iterable[Run]) -> Summary | list[Summary]:
-    """The numbers of a Run; of several Runs, those of each."""
+    """The numbers of a Run, or of each of several Runs.
+
+    >>> import sojourn
+    >>> run = sojourn.run(sojourn.load("home-uplink").with_(duration="3 s", warmup="1 s"), seeds=2)
+    >>> numbers = sojourn.summary(run)
+    >>> sorted(numbers.summary["probes"][0]["rtt_ms"]["p95"])
+    ['ci95', 'mean']
+    """
     if not isinstance(run, Run):
         return [summary(each) for each in run]
     runs, alike = _kept(run) if set(run.seeds) <= set(run.numbers) else _read(run)
@@ -163,8 +171,8 @@ def summary(run: Run | Iterable[Run]) -> Summary | list[Summary]:
 
 
 def _kept(run: Run) -> tuple[list[SeedNumbers], bool]:
-    """The numbers of each seed, which this process has made before, and whether all tables are
-    equal. The tables are still those that they were made of."""
+    """The numbers of each seed from this process's memory, and whether all tables are equal. The
+    checksums show that the tables have not changed since."""
     run.check_sums(NEEDED)
     sums = [[run.sums(seed)[name] for name in NEEDED] for seed in run.seeds]
     runs = [plain(run.meta, seed, run.numbers[seed]) for seed in run.seeds]
@@ -172,7 +180,7 @@ def _kept(run: Run) -> tuple[list[SeedNumbers], bool]:
 
 
 def _read(run: Run) -> tuple[list[SeedNumbers], bool]:
-    """The same from the tables on disk."""
+    """As `_kept`, from the tables on disk."""
     first: dict[str, pl.DataFrame] = {}
     runs = []
     alike = True
@@ -189,7 +197,7 @@ def _read(run: Run) -> tuple[list[SeedNumbers], bool]:
 
 
 def of_seeds(meta: Meta, runs: list[SeedNumbers], alike: bool) -> Summary:
-    """The Summary of what was run, of the numbers of its seeds. `alike`: their tables are equal."""
+    """The Summary from the numbers of the seeds. `alike`: the tables of all seeds are equal."""
     samples = min(1, len(runs)) if alike else len(runs)
     return Summary(
         engine=meta.engine,
@@ -210,10 +218,10 @@ def of_seeds(meta: Meta, runs: list[SeedNumbers], alike: bool) -> Summary:
 
 
 def seed_summary(meta: Meta, seed: int, tables: Mapping[str, pl.DataFrame]) -> SeedNumbers:
-    """The numbers of one seed, of the tables `NEEDED`.
+    """The numbers of one seed, from the tables in `NEEDED`.
 
     Raises:
-        RunError: a value is missing that its column has to have.
+        RunError: a value is null although its column does not allow nulls.
     """
     return plain(meta, seed, _numbers(meta, seed, tables))
 
@@ -228,20 +236,20 @@ def _numbers(meta: Meta, seed: int, tables: Mapping[str, pl.DataFrame]) -> _core
         raise RunError(f"seed {seed}: {error}", "the Run is damaged: run it again") from None
 
 
-def _said(number: MeanAndInterval[float], times: float = 1) -> str:
-    """As people read it; "–": there is none."""
+def _text(number: MeanAndInterval[float], times: float = 1) -> str:
+    """A number with its interval; "–" if unknown."""
     mean, half = (times * number["mean"], times * number["ci95"])
     return "–" if math.isnan(mean) else with_interval(mean, half)
 
 
 def plain(meta: Meta, seed: int, found: _core.Numbers) -> SeedNumbers:
-    """The numbers of one seed, of those that the core keeps."""
+    """The numbers of one seed as plain values, from those in the core's memory."""
     whole = {"seed": seed, **found.plain(), "cpu_s": meta.cpu_s[str(seed)]}
     return cast("SeedNumbers", whole)
 
 
 def about(meta: Meta, causes: Sequence[str]) -> str:
-    """What was run, as the core's numbers need it: JSON."""
+    """The description of the Run that the core needs for its numbers, as JSON."""
     links = {link.name: number for number, link in enumerate(meta.links)}
     whole = {
         "duration_ns": meta.duration_ns,
@@ -267,19 +275,19 @@ def about(meta: Meta, causes: Sequence[str]) -> str:
 
 
 def ratio(part: float, whole: float) -> float:
-    """part / whole; NaN when there is no whole."""
+    """part / whole; NaN if whole is 0."""
     return part / whole if whole else math.nan
 
 
 def utilisation(wire_bytes: int, capacity_bits: float | None) -> float:
-    """Bits on the wire over the bits the link could have carried, at most 1; NaN for a link without
-    a rate limit."""
+    """Bits on the wire over the bits that the link could have carried, at most 1; NaN for a link
+    without a rate limit."""
     return _core.utilisation(wire_bytes, capacity_bits)
 
 
 def mean_rates(run: Run) -> dict[str, float]:
-    """Of each link whose rate moves what it could carry while it was measured: the mean over all
-    seeds, bit/s. `LinkInfo.rate_bps` is where it begins."""
+    """The mean rate of each link whose rate varies, over the measured time of all seeds, bit/s.
+    `LinkInfo.rate_bps` is the rate at the start."""
     links = run.table("links").select("link", "capacity_bits", "measured_ns").drop_nulls()
     carried: dict[str, float] = {}
     measured: dict[str, float] = {}
@@ -296,8 +304,8 @@ def mean_rates(run: Run) -> dict[str, float]:
 
 
 def jain(shares: Sequence[float]) -> float:
-    """Jain's fairness index: 1 when all shares are equal, 1/n when one has everything; NaN without
-    any share."""
+    """Jain's fairness index: 1 if all shares are equal, 1/n if one has everything; NaN without
+    shares."""
     return _core.jain([float(share) for share in shares])
 
 
@@ -305,7 +313,7 @@ def histogram_quantile(histogram: pl.DataFrame, counts: str, q: float) -> float:
     """The q-quantile of a histogram with columns lower_ns, upper_ns and `counts`, linear inside a
     bin; NaN if empty.
 
-    Two bins, 0..10 and 10..30 ns, with 3 and 1 samples: the median is where 2 of the 4 lie below,
+    Two bins, 0..10 and 10..30 ns, with 3 and 1 samples: 2 of the 4 samples are below the median,
     0 + 10 * 2/3.
     """
     return _core.histogram_quantile(*_bins(histogram, counts), q)
@@ -313,9 +321,9 @@ def histogram_quantile(histogram: pl.DataFrame, counts: str, q: float) -> float:
 
 def late_rate(histogram: pl.DataFrame | None, lost: float, bound_ms: float = LATE_MS) -> float:
     """The share of packets that took longer than the bound, linear inside a bin, or were lost; NaN
-    without a packet.
+    without packets.
 
-    Of 90 that took 100 to 200 ms and 10 that were lost 45 + 10 are late: 0.55.
+    90 packets that took 100 to 200 ms and 10 lost ones: 45 + 10 are late, so 0.55.
     """
     import numpy as np
 
@@ -334,8 +342,8 @@ def _bins(histogram: pl.DataFrame, counts: str) -> tuple[Integers, Integers, Int
 
 
 def distribution(values: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str, float]:
-    """min, mean, p50, p95, p99 and max of samples (quantiles linear between samples); NaN without a
-    sample."""
+    """min, mean, p50, p95, p99 and max of samples (quantiles linear between samples); NaN without
+    samples."""
     return _core.distribution(values)
 
 
@@ -354,8 +362,8 @@ def over_seeds(runs: Sequence[SeedNumbers]) -> OverSeeds:
 
 
 def mean_ci95(values: Iterable[float]) -> MeanAndInterval[float]:
-    """Mean and half the width of its 95 % confidence interval (Student's t); NaN values are left
-    out.
+    """The mean and half the width of its 95 % confidence interval (Student's t), without NaN
+    values.
 
     3, 4, 5: mean 4, s = 1, t(0.975, 2) = 4.303, so ci95 = 4.303 / sqrt(3) = 2.484.
     """
@@ -365,15 +373,15 @@ def mean_ci95(values: Iterable[float]) -> MeanAndInterval[float]:
 
 @dataclass(frozen=True)
 class Interval:
-    """A number with its 95 % interval (NaN: not known)."""
+    """A number with its 95 % interval (NaN: unknown)."""
 
     value: float
     low: float
     high: float
 
     @property
-    def tells(self) -> bool:
-        """Whether the interval leaves out zero."""
+    def excludes_zero(self) -> bool:
+        """Whether the interval excludes zero."""
         return self.low > 0 or self.high < 0
 
 
@@ -395,8 +403,7 @@ def welch(before: Sequence[float], after: Sequence[float]) -> Interval:
 
 
 def paired(before: Sequence[float], after: Sequence[float]) -> Interval:
-    """after - before of repeats that belong together in pairs; pairs of which one is NaN are left
-    out."""
+    """after - before of paired repeats; a pair with a NaN is left out."""
     return over_repeats([b - a for a, b in zip(before, after, strict=True)])
 
 
@@ -404,7 +411,7 @@ def student_t975(degrees: int) -> float:
     """The 0.975 quantile of Student's t distribution for whole degrees of freedom.
 
     Raises:
-        ValueError: there is less than one.
+        ValueError: `degrees` is less than one.
     """
     if degrees < 1:
         raise ValueError("Student's t needs at least one degree of freedom")

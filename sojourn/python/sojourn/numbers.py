@@ -1,8 +1,8 @@
-"""The shapes of numbers: what crates/metrics makes of a seed's tables, and the same over seeds.
+"""The types of numbers: those of a seed, computed in crates/metrics, and those over seeds.
 
-`Numbers[N]`: each number is an N. Of one seed (`SeedNumbers`) a number is a float, NaN where it
-can't be said, or an int; over seeds (`OverSeeds`) it is a `MeanAndInterval`. In JSON NaN is null: N
-is `Known` there.
+In `Numbers[N]` each number is an N. For one seed (`SeedNumbers`) a number is an int or a float, NaN
+if unknown; over seeds (`OverSeeds`) it is a `MeanAndInterval`. In JSON NaN is null: N is `Known`
+there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 
 N = TypeVar("N")
 Known: TypeAlias = float | None
-"""Null: it can't be said."""
+"""Null: unknown."""
 
 
 class MeanAndInterval(TypedDict, Generic[N]):
@@ -24,7 +24,7 @@ class MeanAndInterval(TypedDict, Generic[N]):
 
 
 class Percentiles(TypedDict, Generic[N]):
-    """Of samples, ms."""
+    """Statistics of samples, ms."""
 
     min: N
     mean: N
@@ -35,7 +35,7 @@ class Percentiles(TypedDict, Generic[N]):
 
 
 class Times(TypedDict, Generic[N]):
-    """Of all packets, ms."""
+    """Statistics of all packets, ms."""
 
     mean: N
     p50: N
@@ -45,7 +45,7 @@ class Times(TypedDict, Generic[N]):
 
 
 class MeanAndMax(TypedDict, Generic[N]):
-    """A mean over time or packets, and the largest."""
+    """A mean over time or packets, and the maximum."""
 
     mean: N
     max: N
@@ -55,7 +55,7 @@ class RingNumbers(TypedDict, Generic[N]):
     """The driver's ring below a queue."""
 
     sojourn_ms: MeanAndMax[N]
-    """From the queue to the last bit on the wire."""
+    """The time from the queue to the last bit on the wire."""
     packets: MeanAndMax[N]
     bql_limit_bytes: N | None
     """At the end; None: no BQL."""
@@ -74,7 +74,7 @@ class QueueNumbers(TypedDict, Generic[N]):
     drop_rate: N
     """Dropped over arrived packets."""
     lost_packets: N
-    """By the wire."""
+    """Packets lost on the wire."""
     drops: dict[str, N]
     """By cause."""
     marks: dict[str, N]
@@ -84,9 +84,9 @@ class QueueNumbers(TypedDict, Generic[N]):
     ring: RingNumbers[N] | None
     """None: no ring."""
     goodput_mbps: N
-    """Of the flows that cross it."""
+    """Goodput of the flows that cross it."""
     jain: N
-    """Of the endless TCP flows that cross it."""
+    """Jain's index of the endless TCP flows that cross it."""
 
 
 class TransferNumbers(TypedDict, Generic[N]):
@@ -112,28 +112,28 @@ class FlowNumbers(TypedDict, Generic[N]):
     retransmits: N
     timeouts: N
     base_rtt_ms: N
-    """Of a full packet and its reply through empty queues; of datagrams one way."""
+    """The RTT of a full packet and its reply through empty queues; for datagrams one way."""
     rtt_ms: Percentiles[N]
-    """TCP's own samples; one-way delays of datagrams."""
+    """TCP's own samples; for datagrams, one-way delays."""
     transfers: NotRequired[TransferNumbers[N]]
-    """Of flows that transfer a size."""
+    """For flows that transfer a size."""
 
 
 class GroupNumbers(TypedDict, Generic[N]):
-    """The flows of a [[flow]] entry as one."""
+    """All flows of a [[flow]] entry together."""
 
     name: str
     flows: N
-    """How many."""
+    """The number of flows."""
     kind: str
     congestion: str | None
     goodput_mbps: N
-    """Of all."""
+    """The goodput of all flows."""
     transfers: NotRequired[TransferNumbers[N]]
     late_rate: NotRequired[N]
-    """Of datagrams: the share that came more than 150 ms after it was sent, or never."""
+    """For datagrams: the share that arrived more than 150 ms after it was sent, or never."""
     mos: NotRequired[N]
-    """Of calls: how they sound, 1 to 4.5 (ITU-T G.107), at the playout delay that suits them best."""
+    """For calls: the sound quality, 1 to 4.5 (ITU-T G.107), at the best playout delay."""
 
 
 class ProbeNumbers(TypedDict, Generic[N]):
@@ -148,10 +148,10 @@ class ProbeNumbers(TypedDict, Generic[N]):
 
 
 class Numbers(TypedDict, Generic[N]):
-    """Everything of a seed."""
+    """All numbers of a seed."""
 
     seed: NotRequired[int]
-    """Not over seeds."""
+    """Only for one seed."""
     queues: list[QueueNumbers[N]]
     flows: list[FlowNumbers[N]]
     groups: list[GroupNumbers[N]]

@@ -1,10 +1,11 @@
-"""The shapes of what `--json` prints, and their versions. Other packages add theirs (`Extra.outputs`).
+"""The shapes of the output of `--json`, and their versions. Other packages add theirs
+(`Extra.outputs`).
 
-What the first key `schema` of an output says is `sojourn/NAME/VERSION`. A key may be added without
-a new version; one that goes, or changes its meaning, needs one. `sojourn.schemas` makes the JSON
-Schema (2020-12) of each, and `python docs/generate.py` docs/json.md.
+The first key of an output, `schema`, is `sojourn/NAME/VERSION`. A new key needs no new version;
+removing a key or changing its meaning does. `sojourn.schemas` makes the JSON Schema (2020-12) of
+each output, and `python docs/generate.py` makes docs/json.md.
 
-A number that could not be said is null.
+An unknown number is null.
 """
 
 from __future__ import annotations
@@ -25,37 +26,37 @@ class FailedRun(TypedDict):
     """A run that the engine could not finish."""
 
     run: str
-    """Its variant."""
+    """The variant."""
     seed: int
     error: str
     hint: str | None
 
 
 class RunNumbers(TypedDict):
-    """What was run, the numbers of each seed, and the same over the seeds."""
+    """The scenario, the numbers of each seed, and the numbers over the seeds."""
 
     engine: str
     version: str
     engine_build: str | None
-    """Names the engine that ran it; null: not recorded."""
+    """The build of the engine; null: not recorded."""
     title: str
     label: str
-    """The variant of a sweep."""
+    """The label of the variant of a sweep."""
     settings: dict[str, Any]
-    """Of a variant: each key that the sweep varies, with its value here."""
+    """For a variant: each key that the sweep varies, with its value."""
     duration_s: float
     warmup_s: float
     seeds: list[int]
     samples: int
-    """How many of the seeds tell something: 1 if all gave the same tables, else all."""
+    """The number of different seeds: 1 if all have the same tables, otherwise all."""
     fingerprint: str
-    """Equal where the tables are."""
+    """Equal fingerprints mean equal tables."""
     invalid: list[str]
-    """Why the numbers must not be used, each a sentence; empty: nothing is known against them."""
+    """Why the numbers must not be used, each a sentence; empty: no reason is known."""
     runs: list[Numbers[Known]]
-    """One for each seed."""
+    """The numbers of each seed."""
     summary: Numbers[NumberOverSeeds]
-    """Over the seeds."""
+    """The numbers over the seeds."""
 
 
 class RunOutput(RunNumbers):
@@ -80,7 +81,7 @@ class TableColumn(TypedDict):
     name: str
     unit: str
     of: str
-    """Whose it is."""
+    """The owner: a flow entry, the pings, a link."""
     better: Literal["less", "more", "neither"]
 
 
@@ -91,7 +92,7 @@ class TableNumber(TypedDict):
     ci95: Known
     """Half of the 95 % interval; null: none."""
     best: bool
-    """Better than every other cell of the same link and traffic."""
+    """Better than every other cell with the same link and traffic."""
 
 
 class TableRow(TypedDict):
@@ -99,10 +100,10 @@ class TableRow(TypedDict):
 
     label: str
     settings: dict[str, Any]
-    """Each key that varies, with its value here."""
+    """Each key that varies, with its value."""
     seeds: list[int]
     samples: int
-    """How many of the seeds tell something."""
+    """The number of different seeds."""
     numbers: dict[str, TableNumber]
     """By the key of the column."""
 
@@ -112,29 +113,29 @@ class CellsOutput(TypedDict):
 
     schema: str
     keys: list[str]
-    """Those that vary, in the sweep's order."""
+    """The keys that vary, in the sweep's order."""
     columns: list[TableColumn]
     rows: list[TableRow]
 
 
 class CheckedLink(TypedDict):
-    """A link as the first seed draws it."""
+    """A link, as drawn for the first seed."""
 
     name: str
     rate_bps: int | None
-    """The first of a schedule; null: no limit."""
+    """The first rate of a schedule; null: no limit."""
     least_bps: int | None
     greatest_bps: int | None
     mean_bps: int | None
-    """Over the run."""
+    """The mean rate over the run."""
     delay_ms: float
     qdisc: str
     shaper: str | None
     police: str | None
     ring: int | None
-    """Descriptors."""
+    """Descriptors of the ring."""
     loss: bool
-    """Packets are lost at random."""
+    """Whether packets are lost at random."""
 
 
 class CheckedFlow(TypedDict):
@@ -146,13 +147,13 @@ class CheckedFlow(TypedDict):
     congestion: str | None
     path: list[str]
     base_rtt_ms: list[float]
-    """Least and greatest, of propagation alone."""
+    """The least and the greatest, from propagation alone."""
     start_s: list[float]
-    """Least and greatest."""
+    """The least and the greatest."""
 
 
 class Note(TypedDict):
-    """What is doubtful about a scenario's words."""
+    """A doubtful value in a scenario."""
 
     key: str
     line: int | None
@@ -166,15 +167,15 @@ class EngineFit(TypedDict):
     engine: str
     can: bool
     refused: int
-    """Variants."""
+    """The number of variants that it can't run."""
     problems: list[str]
     hint: str | None
     not_ready: str | None
-    """Why it can't be used here yet, or what this host's kernel lacks."""
+    """Why the engine can't be used here yet, or what this host's kernel lacks."""
 
 
 class Expected(TypedDict):
-    """About what it takes."""
+    """Estimates for all runs."""
 
     runs: int
     packets: float
@@ -182,7 +183,7 @@ class Expected(TypedDict):
     guest_cpu_s: float
     table_bytes: float
     memory_bytes: float
-    """Of the largest of the runs."""
+    """The memory of the largest run."""
 
 
 class CheckOutput(TypedDict):
@@ -194,10 +195,10 @@ class CheckOutput(TypedDict):
     warmup_s: float
     seeds: list[int]
     sweep: dict[str, list[Any]]
-    """Each key with its values."""
+    """Each swept key with its values."""
     variants: list[str]
     links: list[CheckedLink]
-    """Of the first variant; access links of hosts are left out."""
+    """The links of the first variant, without hosts' access links."""
     flows: list[CheckedFlow]
     notes: list[Note]
     engines: list[EngineFit]
@@ -208,7 +209,7 @@ class Cell(TypedDict):
     """The first cell that differs."""
 
     row: int
-    """From 0."""
+    """The number of the row, from 0."""
     column: str
     recorded: int | float | str | None
     now: int | float | str | None
@@ -221,12 +222,12 @@ class VerifiedTable(TypedDict):
     table: str
     equal: bool
     why: str
-    """Why it is not equal; empty: it is."""
+    """Why it is not equal; empty if it is."""
     difference: Cell | None
 
 
 class Builds(TypedDict):
-    """Of the engine."""
+    """Builds of the engine."""
 
     recorded: str | None
     now: str
@@ -242,14 +243,14 @@ class VerifiedRun(TypedDict):
     build: Builds
     same_scenario: bool | None
     meta: list[str]
-    """What differs in meta.json."""
+    """The keys of meta.json that differ."""
     seeds: list[int]
     seeds_not_finished: list[int]
     tables: list[VerifiedTable]
 
 
 class FileApart(TypedDict):
-    """A file or a Run that is not as the manifest has it."""
+    """A file or a Run that differs from the manifest."""
 
     name: str
     why: str
@@ -260,11 +261,11 @@ class VerifiedManifest(TypedDict):
 
     path: str
     equal: bool
-    """Its files are as the manifest has them."""
+    """Whether all files match the manifest."""
     files: int
     runs: int
     versions: dict[str, str]
-    """Of what made it: sojourn, python, and packages."""
+    """Versions of the software that made it: sojourn, python, and packages."""
     differences: list[FileApart]
 
 
@@ -275,9 +276,9 @@ class VerifyOutput(TypedDict):
     equal: bool
     manifests: list[VerifiedManifest]
     damaged: list[str]
-    """With --sums: what is damaged of Runs without a manifest."""
+    """With --sums: damaged files of Runs without a manifest."""
     runs: list[VerifiedRun]
-    """Those that were run again."""
+    """The Runs that were run again."""
 
 
 class JudgedRow(TypedDict):
@@ -302,7 +303,7 @@ class ValueAndEnds(TypedDict):
 
 
 class JudgedDifference(TypedDict):
-    """A quantity of a Run against the baseline's."""
+    """A quantity of a Run compared with the baseline's."""
 
     key: str
     name: str
@@ -321,21 +322,21 @@ class JudgedContest(TypedDict):
     """Runs that compete."""
 
     conditions: str
-    """What sets it apart from other contests."""
+    """The difference to the other contests."""
     link: str | None
     called: dict[str, str]
     seeds: int
     samples: int
     same: bool
-    """All its Runs have the same tables."""
+    """Whether all its Runs have the same tables."""
     by: str
     """paired, Welch, one sample"""
     baseline: str
     winner: str | None
     runs: list[str]
-    """Best first."""
+    """The Runs, best first."""
     front: list[str]
-    """Runs that no other beats."""
+    """The Runs that no other Run beats."""
     beaten: dict[str, list[str]]
     strengths: dict[str, list[str]]
     rows: list[JudgedRow]
@@ -343,7 +344,7 @@ class JudgedContest(TypedDict):
 
 
 class JudgedRuns(TypedDict):
-    """Of the one judge."""
+    """A judgement (`sojourn.compare`)."""
 
     runs: list[str]
     contests: list[JudgedContest]
@@ -354,7 +355,7 @@ class CompareOutput(TypedDict):
 
     schema: str
     link: str | None
-    """The one under study."""
+    """The link under study."""
     verdict: str
     judgement: JudgedRuns
     variants: list[RunNumbers]
@@ -362,17 +363,17 @@ class CompareOutput(TypedDict):
 
 
 class AdviceMargin(TypedDict):
-    """Variants that differ by no more than this in a quantity are as good as each other."""
+    """Variants within this difference in a quantity are as good as each other."""
 
     key: str
-    """Of the quantity."""
+    """The key of the quantity."""
     name: str
     unit: str
     value: float
 
 
 class Advised(TypedDict):
-    """Which queue discipline to use, and what to type for it."""
+    """The recommended queue discipline, with commands."""
 
     about: str
     """The line or the scenario."""
@@ -380,21 +381,22 @@ class Advised(TypedDict):
     chosen: str
     """The variant to use."""
     usual: bool
-    """Whether it was chosen of equals because it is the usual choice."""
+    """Whether it was chosen among equals because it is the usual choice."""
     as_good: list[str]
-    """Variants that are shown to be as good in all that the goal asks for."""
+    """Variants that are as good in every quantity of the goal."""
     undecided: list[str]
-    """Variants of which the seeds can't tell whether they are as good, better or worse."""
+    """Variants that the seeds can't place: as good, better or worse."""
     margins: list[AdviceMargin]
-    """How much may lie between equals."""
+    """The greatest difference between equals."""
     too_dear: list[str]
     """Variants that cost too much for this goal."""
     decided_by: list[str]
-    """Keys of the quantities by which variants left the field, in their order."""
+    """Keys of the quantities that excluded variants, in their order."""
     commands: list[str]
-    """What to type, as root; empty: nothing is to be changed."""
+    """Commands to type, as root; empty: no change is needed."""
     sqm: list[str] | None
-    """Lines of OpenWrt's /etc/config/sqm; null: it has no such discipline, or none is asked for."""
+    """Lines of OpenWrt's /etc/config/sqm; null: SQM lacks this discipline, or a scenario has no
+    such line."""
     judgement: JudgedRuns
 
 
@@ -405,7 +407,7 @@ class AdviseOutput(Advised):
 
 
 class AgreeCase(TypedDict):
-    """A scenario, as far as agreement goes by it."""
+    """A scenario, with the properties that agreement groups by."""
 
     name: str
     qdisc: str
@@ -475,20 +477,20 @@ class EvaluatedCell(TypedDict):
     """A claim on a candidate in one cell of its criterion."""
 
     conditions: dict[str, Any]
-    """What the criterion sweeps, with its values here."""
+    """The keys that the criterion sweeps, with their values."""
     run: str
     """The label of the Run."""
     value: Known
-    """In `unit`."""
+    """The number, in `unit`."""
     low: Known
-    """Ends of the 95 % interval; null: none."""
+    """The ends of the 95 % interval; null: none."""
     high: Known
     unit: str
-    """"×": a share of the baseline's number."""
+    """The unit; "×": a share of the baseline's number."""
     own: Known
     """The candidate's mean, in the column's unit."""
     reference: Known
-    """The baseline's; null where the threshold is not of it."""
+    """The baseline's mean; null if the threshold does not depend on it."""
     verdict: Literal["holds", "fails", "unclear", "reported", "unknown"]
 
 
@@ -497,20 +499,20 @@ class EvaluatedCandidate(TypedDict):
 
     candidate: str
     verdict: Literal["holds", "fails", "unclear", "reported", "unknown"]
-    """The worst of its cells."""
+    """The worst verdict of its cells."""
     cells: list[EvaluatedCell]
 
 
 class EvaluatedClaim(TypedDict):
-    """What a criterion asks of a number."""
+    """The condition that a criterion sets on a number."""
 
     of: str
-    """A column, as `sojourn compare` names them."""
+    """A column, named as in `sojourn compare`."""
     over: str | None
     asks: str
-    """The threshold in words; empty: none."""
+    """The threshold in words; empty: there is none."""
     source: str
-    """Whose it is."""
+    """The source of the threshold."""
     candidates: list[EvaluatedCandidate]
 
 
@@ -534,7 +536,7 @@ class MissingCriterion(TypedDict):
 
 
 class LeftOutCandidate(TypedDict):
-    """One of the suite's own that the engine can't run."""
+    """One of the suite's candidates that the engine can't run."""
 
     candidate: str
     why: str
@@ -548,48 +550,48 @@ class EvaluateOutput(TypedDict):
     title: str
     engine: str
     candidates: list[str]
-    """The baseline first."""
+    """The baseline, then the others."""
     verdict: list[str]
-    """A sentence on each candidate but the baseline."""
+    """A sentence for each candidate except the baseline."""
     criteria: list[EvaluatedCriterion]
     missing: list[MissingCriterion]
     left_out: list[LeftOutCandidate]
-    """Where none were named."""
+    """Only if the caller named no candidates."""
     failed: list[FailedRun]
 
 
 class ReplayedSide(TypedDict):
-    """What one queue did, packets."""
+    """Counts of packets of one queue."""
 
     sent: int
-    """That left, unmarked or marked."""
+    """Packets that left, marked or not."""
     refused: int
-    """Dropped on arrival."""
+    """Packets dropped on arrival."""
     dropped: int
-    """While they waited."""
+    """Packets dropped from the queue."""
     marked: int
 
 
 class ReplayedDraws(TypedDict):
-    """RED's random decisions, in sum."""
+    """The totals of RED's random decisions."""
 
     drawn: int
-    """Arrivals that the recorded queue dropped or marked though the law left it to rng."""
+    """Arrivals that the recorded queue dropped or marked by a random draw."""
     expected: float
-    """The sum of the probabilities that ours found."""
+    """The sum of the probabilities of the simulator's queue."""
     ci95: float
 
 
 class ReplayedDifference(TypedDict):
-    """A packet to which the two did not do the same."""
+    """A packet that the two queues treated differently."""
 
     packet: int
-    """Its place among the arrivals, from 0."""
+    """Its position among the arrivals, from 0."""
     words: str
 
 
 class ReplayedQueue(TypedDict):
-    """Two queues and one trace of arrivals."""
+    """The kernel's queue and the simulator's, with the same arrivals."""
 
     name: str
     link: str
@@ -598,15 +600,14 @@ class ReplayedQueue(TypedDict):
     kernel: ReplayedSide
     ours: ReplayedSide
     agreeing: int
-    """Packets to which both did the same."""
+    """Packets that both queues treated alike."""
     late: int
-    """Departures and drops that agree but are not at the same nanosecond (of a drop:
-    microsecond)."""
+    """Departures and drops that agree, but not at the same nanosecond (for a drop, microsecond)."""
     latest_ns: int
     draws: ReplayedDraws | None
-    """Null: it draws nothing."""
+    """Null: the discipline draws nothing at random."""
     first: ReplayedDifference | None
-    """The first packet to leave, of those that don't agree."""
+    """The first packet to leave among those that differ."""
     agrees: bool
 
 
@@ -615,14 +616,14 @@ class ReplayOutput(TypedDict):
 
     schema: str
     version: str | None
-    """Of the sojourn that recorded; null: nothing was recorded."""
+    """The version of the sojourn that recorded; null: nothing was recorded."""
     agrees: bool
     failed: list[FailedRun]
     replays: list[ReplayedQueue]
 
 
 class NotRemoved(TypedDict):
-    """What could not be removed."""
+    """A file or folder that could not be removed."""
 
     name: str
     why: str
@@ -633,14 +634,14 @@ class CleanOutput(TypedDict):
 
     schema: str
     removed: list[str]
-    """Files and folders."""
+    """Removed files and folders."""
     left: list[NotRemoved]
     living: list[str]
-    """What belongs to a run that lives."""
+    """Running processes, whose files stay."""
     guests: list[str]
-    """That were removed."""
+    """Removed guests."""
     freed_bytes: int
-    """Of guests."""
+    """Bytes of removed guests."""
 
 
 class CacheOutput(TypedDict):
@@ -649,15 +650,15 @@ class CacheOutput(TypedDict):
     schema: str
     folder: str
     entries: int
-    """Seeds."""
+    """The number of seeds."""
     bytes: int
     bound_bytes: int
-    """What all seeds may take; 0: nothing is kept."""
+    """The limit for all seeds; 0: the store is not used."""
     oldest_s: float | None
-    """When the seed that was not taken for longest was last taken or put, in seconds since 1970;
+    """The time when the least recently used seed was last read or written, in seconds since 1970;
     null: there is none."""
     unused: str | None
-    """Why nothing is taken from it or put into it; null: it is used."""
+    """Why the store is not used; null: it is used."""
     removed: int
     """Seeds that this call removed."""
 
@@ -676,27 +677,27 @@ OUTPUTS: dict[str, tuple[int, str]] = {
     "clean": (1, "sojourn.outputs:CleanOutput"),
     "cache": (1, "sojourn.outputs:CacheOutput"),
 }
-"""Each output of this package by its name: its version, and the place of its shape."""
+"""The outputs of this package by name: the version, and the place of the shape."""
 
 
 def installed() -> dict[str, tuple[int, str]]:
-    """The outputs of all packages that are there."""
+    """The outputs of all installed packages."""
     return OUTPUTS | {
         name: output for package in extras.installed() for name, output in package.outputs.items()
     }
 
 
 def stamped(name: str, whole: Mapping[str, Any]) -> dict[str, Any]:
-    """An output with its `schema` in front."""
+    """An output with its `schema` as the first key."""
     return {"schema": identifier(name), **whole}
 
 
 def as_json(name: str, whole: Mapping[str, Any]) -> str:
-    """What `--json` prints: one object with its `schema` in front, lines indented, no NaN in it."""
+    """The text of `--json`: one indented object, `schema` first, without NaN."""
     return json.dumps(stamped(name, whole), indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def identifier(name: str) -> str:
-    """What the key `schema` of this output says."""
+    """The value of an output's key `schema`."""
     version, _ = OUTPUTS[name] if name in OUTPUTS else installed()[name]
     return f"sojourn/{name}/{version}"

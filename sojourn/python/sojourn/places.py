@@ -1,5 +1,5 @@
-"""Where this user's own files lie, by the XDG base directories; and files that a source tree makes
-when they are first needed."""
+"""The folders for this user's own files, by the XDG base directories; and files that a source tree
+builds when they are first needed."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from pathlib import Path
 
 
 def cache() -> Path:
-    """What can be made again: guests, finished seeds."""
+    """The folder for files that can be made again: guests, finished seeds."""
     return _folder("XDG_CACHE_HOME", ".cache")
 
 
 def state() -> Path:
-    """What tells of processes."""
+    """The folder for the records of running processes."""
     return _folder("XDG_STATE_HOME", ".local/state")
 
 
 def _folder(variable: str, usual: str) -> Path:
     home = os.environ.get(variable, "")
-    # The specification: a folder that is not absolute is to be ignored.
+    # The XDG specification: a folder that is not absolute must be ignored.
     base = Path(home) if Path(home).is_absolute() else Path.home() / usual
     return base / "sojourn"
 
 
 def make_missing(file: Path, what: str) -> bool:
-    """Whether a file of this package is there. In a source tree `make` builds one that is missing,
-    and stderr says so: an installed package has all of its files.
+    """Whether a file of this package exists. In a source tree, `make` builds a missing one and
+    reports this on stderr; an installed package has all of its files.
 
     `what` is the file's description, as "the guest's program".
     """

@@ -1,7 +1,7 @@
-"""The JSON Schemas (2020-12) of what `--json` prints and of a seed's tables, made when asked for.
+"""The JSON Schemas (2020-12) of the output of `--json` and of a seed's tables, made on demand.
 
-msgspec makes those of outputs of their shapes. From the source of a shape comes what msgspec leaves
-out: the fields' docstrings, and their order. A seed's tables are declared in Rust.
+msgspec makes the schemas of outputs from their shapes. It leaves out the fields' docstrings and
+order, which come from the source of the shape. A seed's tables are declared in Rust.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TABLES_OF_A_SEED = "tables"
 
 
 def names() -> list[str]:
-    """Each output of the packages that are there, and the tables of a seed."""
+    """Each output of the installed packages, and the tables of a seed."""
     return [*outputs.installed(), TABLES_OF_A_SEED]
 
 
@@ -49,7 +49,7 @@ def make(name: str) -> dict[str, Any]:
         ref_template="#/$defs/{name}",
     )
     for described in made.values():
-        # "MeanAndInterval[float | None]" is one of the shape MeanAndInterval.
+        # "MeanAndInterval[float | None]" has the shape MeanAndInterval.
         _describe(described, shapes[described["title"].partition("[")[0]])
     whole = made.pop(shape.__name__)
     whole["properties"]["schema"] = {"const": identifier(name)}
@@ -57,12 +57,12 @@ def make(name: str) -> dict[str, Any]:
 
 
 def text(name: str) -> str:
-    """The same as a file holds it."""
+    """The JSON Schema as the text of a file."""
     return json.dumps(make(name), indent=1, ensure_ascii=False) + "\n"
 
 
 def _shapes(kind: Any) -> Iterator[type]:
-    """A TypedDict and all that its fields are made of."""
+    """A TypedDict and the TypedDicts in its fields."""
     for mark in getattr(kind, "__metadata__", ()):
         for shape in (mark.extra or {}).get("shapes", ()):
             yield from _shapes(shape)
@@ -76,25 +76,25 @@ def _shapes(kind: Any) -> Iterator[type]:
 
 
 def _describe(made: dict[str, Any], shape: type) -> None:
-    """Adds what the docstrings below the fields say, the fields in their order."""
-    said = _docstrings(shape)
+    """Adds the docstrings below the fields, and puts the fields in their order."""
+    docstrings = _docstrings(shape)
     properties = made["properties"]
     made["properties"] = {
-        name: properties[name] | ({"description": said[name]} if name in said else {})
+        name: properties[name] | ({"description": docstrings[name]} if name in docstrings else {})
         for name in get_type_hints(shape)
     }
 
 
 def _docstrings(shape: type) -> dict[str, str]:
-    """By field, the bases' too."""
-    said: dict[str, str] = {}
+    """The docstrings of the fields by name, with those of the bases."""
+    docstrings: dict[str, str] = {}
     for base in get_original_bases(shape):
         if is_typeddict(base):
-            said |= _docstrings(base)
+            docstrings |= _docstrings(base)
     try:
         source = inspect.getsource(shape)
-    except OSError:  # Made by a call, not by a class statement.
-        return said
+    except OSError:  # A type that a call made has no class statement.
+        return docstrings
     [declared] = ast.parse(textwrap.dedent(source)).body
     assert isinstance(declared, ast.ClassDef)
     for field, below in pairwise(declared.body):
@@ -103,8 +103,8 @@ def _docstrings(shape: type) -> dict[str, str]:
                 ast.AnnAssign(target=ast.Name(id=name)),
                 ast.Expr(value=ast.Constant(value=str(sentence))),
             ):
-                said[name] = inspect.cleandoc(sentence)
-    return said
+                docstrings[name] = inspect.cleandoc(sentence)
+    return docstrings
 
 
 # ------------------------------------------------------------------------------------ the tables

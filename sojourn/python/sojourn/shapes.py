@@ -1,11 +1,11 @@
-"""Plain values against the shapes that types declare: msgspec reads JSON and TOML from elsewhere.
+"""Checks plain values against declared shapes: msgspec reads JSON and TOML of other origin.
 
-A shape is a dataclass, a TypedDict, a list, a mapping, a scalar, or one of these or None. What does
-not fit is one sentence that begins with the place: "links.0.delay_ns: expected `int`, got `str`".
+A shape is a dataclass, a TypedDict, a list, a mapping, a scalar, or one of these or None. An error
+is one sentence that begins with the place: "links.0.delay_ns: expected `int`, got `str`".
 
-msgspec leaves three things to us. Its unions hold one TypedDict at most: `one_of` stands for several
-in a schema, and the reader chooses. It names no key of a mapping: `_key` finds it. Its bounds are of
-64 bits.
+msgspec lacks three things. A union can have only one TypedDict: `one_of` stands for several in a
+schema, and the caller chooses. An error in a mapping does not name the key: `_key` finds it. Bounds
+have 64 bits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from msgspec import Meta
 T = TypeVar("T")
 
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-"""What a column of integers holds, and times in ns: whatever is computed of it stays finite."""
+"""The values of a column of integers, and times in ns. Computations with them stay finite."""
 Whole: TypeAlias = Annotated[int, Meta(ge=1 - 2**63, le=2**63 - 1)]
 Real: TypeAlias = Annotated[float, Meta(ge=-1e18, le=1e18)]
 
@@ -29,7 +29,7 @@ _STEP = re.compile(r"\.?(\w+)|\[(\d+|\.\.\.)\]")
 
 
 def one_of(*shapes: type) -> Any:
-    """An object of one of these TypedDicts, for a schema; `read` takes any object for it."""
+    """An object of one of these TypedDicts, for a schema; `read` accepts any object for it."""
     refs = [{"$ref": f"#/$defs/{shape.__name__}"} for shape in shapes]
     return Annotated[
         dict[str, Any], Meta(extra_json_schema={"anyOf": refs}, extra={"shapes": shapes})
@@ -37,8 +37,8 @@ def one_of(*shapes: type) -> Any:
 
 
 def read(shape: type[T], value: object, place: str = "") -> T:
-    """The value in this shape: dataclasses and tuples are made. Keys that the shape doesn't name are
-    left out. `place`: where the value lies, for the sentence.
+    """Converts the value to this shape, with its dataclasses and tuples. Keys that the shape
+    doesn't name are left out. `place`: the place of the value, for the error.
 
     Raises:
         ValueError: it does not fit.
@@ -59,7 +59,7 @@ def _sentence(shape: Any, value: object, why: str, place: str) -> str:
 
 
 def _names(shape: Any, whole: object, why: str, steps: list[tuple[str, str]]) -> Iterator[str]:
-    """The place from the whole value down."""
+    """The steps from the whole value to the place of the error."""
     here: Any = whole
     for field, index in steps:
         if index == "...":
@@ -71,7 +71,8 @@ def _names(shape: Any, whole: object, why: str, steps: list[tuple[str, str]]) ->
 
 
 def _key(shape: Any, whole: object, mapping: dict[str, Any], why: str) -> str:
-    """Which entry of a mapping inside the whole does not fit: by halves, since each try reads all."""
+    """The key of a mapping whose value does not fit. It is searched by halves, since each try reads
+    the whole value."""
     kept = dict(mapping)
     rest = list(kept.items())
     while len(rest) > 1:

@@ -1,7 +1,7 @@
-"""The kinds of traffic as crates/traffic declares them, and what is asked of one by its word.
+"""The kinds of traffic, as crates/traffic declares them, by word.
 
-A Run may come from elsewhere, so its flows may be of a kind that this sojourn does not know: then
-no question is answered with yes.
+A Run from elsewhere may have flows of a kind that this sojourn does not know. For such a kind every
+function here returns False.
 """
 
 from collections.abc import Mapping
@@ -10,17 +10,17 @@ from sojourn import _core
 from sojourn._core import TrafficKind
 
 KINDS: Mapping[str, TrafficKind] = {kind.word: kind for kind in _core.traffic_kinds()}
-"""Every kind by its word, in the order in which they are listed."""
+"""Every kind by its word, in the order of lists."""
 
 
 def is_probe(word: str) -> bool:
-    """Whether its packets are echo requests: its RTTs are in the table `probe`."""
+    """Whether its packets are echo requests, whose RTTs are in the table `probe`."""
     kind = KINDS.get(word)
     return kind is not None and kind.probe
 
 
 def is_greedy(word: str) -> bool:
-    """Whether it sends as fast as its way allows, for as long as it is let: shares of such flows
-    can be compared."""
+    """Whether it sends as fast as it can until it is stopped, so that shares of such flows can be
+    compared."""
     kind = KINDS.get(word)
     return kind is not None and kind.greedy

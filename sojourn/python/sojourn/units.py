@@ -1,8 +1,8 @@
-"""Quantities as people write them, "20 Mbit/s", "5 ms", "50 kB", "0.1 %", and as the engine counts
-them: the face of crates/values/src/quantity.rs, the one reader of them.
+"""Quantities as text, "20 Mbit/s", "5 ms", "50 kB", "0.1 %", and as integers of the engine.
+crates/values/src/quantity.rs parses them.
 
-Inside there are only integers: nanoseconds, bit/s, bytes; a probability is a fraction. Each
-`parse_` has a `format_` that writes the shortest text which reads back as the same value.
+Internally there are only integers: nanoseconds, bit/s, bytes; a probability is a fraction. Each
+`parse_` has a `format_` that writes the shortest text with the same value.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sojourn import _core
 from sojourn.errors import UserError
 
 MAX_DURATION = _core.MAX_DURATION
-"""Ten years: the longest time anything here may last, ns."""
+"""Ten years, ns: the longest duration of anything."""
 MAX_RATE = _core.MAX_RATE
 """10 Tbit/s, bit/s."""
 MAX_SIZE = _core.MAX_SIZE
@@ -23,8 +23,8 @@ UNITS = frozenset((*_core.UNITS, "%"))
 
 
 class UnitError(UserError, ValueError):
-    """A text that is not the quantity it should be. `hint` says what to write instead; `offset`
-    points into the text."""
+    """A text that is not the expected quantity. `hint` says what to write instead; `offset` is the
+    position of the error in the text."""
 
     def __init__(self, problem: str, hint: str = "", offset: int = 0) -> None:
         super().__init__(problem, hint)
@@ -32,14 +32,14 @@ class UnitError(UserError, ValueError):
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
-    """The known word that was probably meant, if one is near."""
+    """The known word that was probably meant; None: no word is near."""
     known = {_text(one): one for one in words}
     found = _core.nearest(_text(word), list(known))
     return None if found is None else known[found]
 
 
 def _text(word: str) -> str:
-    """Names of files may be of bytes that are no text."""
+    """Names of files may not be valid text."""
     return word.encode("utf-8", "replace").decode()
 
 
@@ -52,18 +52,19 @@ def parse_duration(
     most: int = MAX_DURATION,
     days: bool = False,
 ) -> int:
-    """Nanoseconds. `5 ms`, `1.5 s`, `2 min`; with `days`, for spans of a calendar, also `7 d`,
-    `2 w`.
+    """Parses a duration to nanoseconds: `5 ms`, `1.5 s`, `2 min`. With `days`, for spans of a
+    calendar, also `7 d`, `2 w`.
 
     Raises:
-        UnitError: it is none, as of the other `parse_`.
+        UnitError: the value is not a duration. The other `parse_` functions raise it in the same
+            way.
     """
     return _core.parse_duration(value, what=what, example=example, zero=zero, most=most, days=days)
 
 
 def parse_rate(value: object, *, zero: bool = False) -> int:
-    """Bit/s. `20 Mbit/s`; nothing else, because `Mbps` and `mbit` mean different things to
-    different programs."""
+    """Parses a rate to bit/s: `20 Mbit/s`. Other units are refused, because `Mbps` and `mbit` mean
+    different things to different programs."""
     return _core.parse_rate(value, zero=zero)
 
 
@@ -78,7 +79,7 @@ def parse_size(
     least: int = 0,
     most: int = MAX_SIZE,
 ) -> int:
-    """Bytes. `1500 B`, `50 kB` (50000), `5 MiB` (5 × 2^20)."""
+    """Parses a size to bytes: `1500 B`, `50 kB` (50000), `5 MiB` (5 × 2^20)."""
     try:
         return _core.parse_size(value, what=what, least=least, most=most)
     except UnitError as error:
@@ -87,17 +88,17 @@ def parse_size(
 
 
 def parse_probability(value: object) -> float:
-    """A fraction. `0.1 %`, `0.001`; 0 to 1."""
+    """Parses a probability to a fraction from 0 to 1: `0.1 %`, `0.001`."""
     return _core.parse_probability(value)
 
 
 def parse_dscp(text: str) -> int:
-    """A codepoint. `ef`, `CS1`, `46`."""
+    """Parses a DSCP codepoint: `ef`, `CS1`, `46`."""
     return _core.parse_dscp(int(text) if text.isdecimal() and len(text) < 4 else text.lower())
 
 
 def format_dscp(dscp: int) -> str | int:
-    """`ef` for 46; the number where it has no name."""
+    """`ef` for 46; the number if it has no name."""
     return _core.format_dscp(dscp)
 
 
@@ -112,12 +113,11 @@ def format_rate(bps: int) -> str:
 
 
 def format_size(size: int) -> str:
-    """`1500 B`, `50 kB`; binary units only where they are whole and decimal ones are not: `5
+    """`1500 B`, `50 kB`; a binary unit only if it gives a whole number and decimal units do not: `5
     MiB`."""
     return _core.format_size(size)
 
 
 def format_probability(fraction: float) -> str:
-    """`0.1 %` for 0.001, if the percentage reads back as the same number; else the number
-    itself."""
+    """`0.1 %` for 0.001, if the percentage reads back as the same number; otherwise the number."""
     return _core.format_probability(fraction)

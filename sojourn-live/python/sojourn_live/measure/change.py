@@ -295,6 +295,6 @@ def _verdict(unit: str, better: str, before: float, after: float, difference: In
         return "unknown"
     least = LEAST_SHARE * max(abs(before), abs(after))
     least = max(least, LEAST_MS) if unit == "ms" else least
-    if not difference.tells or abs(difference.value) < least:
+    if not difference.excludes_zero or abs(difference.value) < least:
         return "same"
     return "better" if (difference.value < 0) == (better == "less") else "worse"

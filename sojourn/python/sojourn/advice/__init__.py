@@ -1,5 +1,5 @@
-"""Which queue discipline a link should have: the disciplines worth trying are run on its scenario,
-one is chosen by what is wanted, and what to type for it is written down.
+"""Recommends a queue discipline for a link: runs the disciplines worth trying on its scenario,
+chooses one by a goal, and writes the commands.
 
     line = AccessLine(up_bps=10_000_000, down_bps=50_000_000, rtt_ns=(20_000_000, 80_000_000))
     runs = engine.run_all(line.variants(line.scenario()))

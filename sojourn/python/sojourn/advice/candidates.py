@@ -1,8 +1,8 @@
-"""The disciplines that are worth trying on a link, and with which parameters.
+"""The disciplines that are worth trying on a link, with their parameters.
 
 CoDel's interval is about the longest usual RTT, its target 5 to 10 % of it (RFC 8289 §4.2, §4.3).
-The defaults, 100 ms and 5 ms, are for the open internet. Where the longest RTT is far from that,
-the same discipline is a candidate a second time, with parameters for this RTT.
+The defaults, 100 ms and 5 ms, are for the open internet. If the longest RTT is far from 100 ms,
+the same discipline is a second candidate, with parameters for this RTT.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from sojourn.scenario import Scenario
 from sojourn.scenario.qdisc import Qdisc
 
 USUAL = ("codel", "pie", "fq_codel", "fq_pie", "cake")
-"""With their own parameters."""
+"""Tried with their default parameters."""
 L4S = "dualpi2"
-"""Worth trying beside them where a sender sets ECT(1). Linux has it since 6.17."""
+"""Tried if a sender sets ECT(1). Linux has it since 6.17."""
 BY_INTERVAL = ("codel", "fq_codel")
 USUAL_RTT_NS = 100 * 10**6
 FAR = 1.5
-"""A longest RTT so many times longer or shorter than 100 ms asks for parameters of its own."""
+"""A longest RTT this many times longer or shorter than 100 ms gets its own parameters."""
 TARGET_SHARE = 20
-"""The target is this part of the interval."""
+"""The target is 1 / `TARGET_SHARE` of the interval."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A discipline that may be chosen."""
+    """A discipline to try."""
 
     words: str
-    """tc's."""
+    """In tc's words."""
     why: str
-    """What sets it apart, in a few words; empty: its defaults."""
+    """The reason for its parameters, in a few words; empty: it has the defaults."""
 
 
 def candidates(longest_rtt_ns: int, *, l4s: bool = False) -> list[Candidate]:
-    """Those for paths whose longest RTT is this. `l4s`: some senders are L4S's."""
+    """The candidates for paths with this longest RTT. `l4s`: some senders use L4S."""
     found = [Candidate(words, "") for words in USUAL]
     if l4s:
         found.append(Candidate(L4S, "two queues for L4S and others; Linux has it since 6.17"))
@@ -52,7 +52,7 @@ def candidates(longest_rtt_ns: int, *, l4s: bool = False) -> list[Candidate]:
 
 
 def _two_digits(ns: int) -> int:
-    """In whole microseconds, tc's unit, and at least 20 of them: a target of one."""
+    """Rounds up to two digits, in whole microseconds, tc's unit; at least 20, for a target of 1."""
     us = max(TARGET_SHARE, ns // 1000)
     scale: int = 10 ** max(0, len(str(us)) - 2)
     return -(-us // scale) * scale * 1000
@@ -64,10 +64,10 @@ def _time(ns: int) -> str:
 
 
 def in_scenario(scenario: Scenario, link: str | None = None) -> list[Scenario]:
-    """A scenario with each candidate at its bottleneck, or at one link, and as it is.
+    """The scenario as it is, and with each candidate at its bottleneck or at one link.
 
     Raises:
-        UserError: it has no flows that answer to a queue.
+        UserError: it has no flow that reacts to a queue.
     """
     plain = scenario.variants()[0]
     realised = plain.realise(plain.seeds[0])
@@ -80,8 +80,8 @@ def in_scenario(scenario: Scenario, link: str | None = None) -> list[Scenario]:
     ]
     if not rtts:
         raise UserError(
-            "no flow of this scenario is TCP: nothing answers to what a queue discipline does",
-            'give it one: [[flow]] kind = "bulk"',
+            "no flow of this scenario is TCP: no flow reacts to the queue discipline",
+            'add one: [[flow]] kind = "bulk"',
         )
     l4s = any(flow.tcp is not None and flow.tcp.congestion == "prague" for flow in realised.flows)
     words = [candidate.words for candidate in candidates(max(rtts), l4s=l4s)]
@@ -92,7 +92,7 @@ def in_scenario(scenario: Scenario, link: str | None = None) -> list[Scenario]:
 
 
 def _present(scenario: Scenario, link: str | None) -> str:
-    """The discipline that the link under study has."""
+    """The discipline of the link under study."""
     plain = scenario.variants()[0]
     realised = plain.realise(plain.seeds[0])
     sampled = [each for each in realised.links if each.sampled]

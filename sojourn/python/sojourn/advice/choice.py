@@ -1,19 +1,19 @@
-"""One of several disciplines, by what is wanted.
+"""Chooses one of several disciplines by a goal.
 
-The quantities of a goal are gone through in their order. In each, every candidate is held against
-the best of those that are left: the one whose mean with its 95 % interval has the best bound, so
-that a wide interval never makes a candidate look good. By the 95 % interval of the paired
-difference (`sojourn.judgement`) a candidate is
+The quantities of a goal are compared in their order. In each, every remaining candidate is compared
+with the best one: the one whose 95 % interval has the best bound, so that a wide interval never
+makes a candidate look good. By the 95 % interval of the paired difference (`sojourn.judgement`) a
+candidate is
 
-    as good     the interval is within the margin of the quantity, both ways
-    worse       the interval leaves out 0, and a part of it is beyond the margin
-    undecided   neither; more seeds may tell
+    as good     the interval is within the margin of the quantity on both sides
+    worse       the interval excludes 0, and a part of it is beyond the margin
+    undecided   neither; more seeds may decide
 
-Only those that are as good are asked about the next quantity. Of those that are left at the end,
-the discipline that is there already is chosen, or else the usual one (`USUAL_CHOICE`), or else the
-one with the best bound in the first quantity.
+Only candidates that are as good reach the next quantity. Of those left at the end, the discipline
+in place is chosen, or else the usual one (`USUAL_CHOICE`), or else the one with the best bound in
+the first quantity.
 
-A goal also has a price that is too high: who pays it is not chosen, unless all do.
+Each goal has a limit on the cost. A candidate beyond it is not chosen, unless all are.
 """
 
 from __future__ import annotations
@@ -30,33 +30,34 @@ from sojourn.metrics import Interval, paired
 from sojourn.records import Run
 
 MOST_COST = 0.25
-"""Of the goodput that the best has, one way."""
+"""Share of the best candidate's goodput, in one direction."""
 MARGIN_SHARE = 0.05
-"""Of the best: times and goodputs that differ by no more are as good as each other."""
+"""Times and goodputs within this share of the best are as good."""
 MARGIN_MS = 1.0
-"""Times that differ by no more are, too."""
+"""Times within this many ms of the best are as good, too."""
 MARGIN_POINTS = 1.0
-"""So are shares in per cent that differ by no more, such as late packets of a call."""
+"""Shares in per cent, such as a call's late packets, within this many points are as good."""
 MOST_SEEDS = 20
-"""With which it is said that the seeds do not decide."""
+"""With this many seeds, candidates that are still undecided stay so."""
 USUAL_CHOICE = ("fq_codel", "cake")
-"""Of equals: what Linux systems and OpenWrt ship with and people know, the most usual first."""
+"""The most usual of equal candidates first: Linux systems and OpenWrt ship them."""
 MOST_ADDED_MS = 100.0
-"""At the 95th percentile of the pings, above the idle RTT: beyond this people talk over each other
+"""At the 95th percentile of the pings, above the idle RTT. Beyond this people talk over each other
 (ITU-T G.114 has 150 ms one way for everything)."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What is wanted of a queue."""
+    """The goal of a choice."""
 
     name: str
     keys: tuple[str, ...]
-    """Quantities of `sojourn.judgement`, the first decides; one that ends in `:` stands for that of
-    every [[flow]] entry. Those of the queue count where nothing is felt: no ping, no call."""
+    """Quantities of `sojourn.judgement`; the first decides. A key that ends in `:` stands for that
+    quantity of every [[flow]] entry. Those of the queue count if nothing is felt: no ping, no
+    call."""
     wanted: str
     price: str
-    """Who pays this is not chosen, in words."""
+    """The cost, in words, that excludes a candidate."""
     affordable: Callable[[Measured, Sequence[Measured]], bool]
 
 
@@ -106,48 +107,48 @@ GOALS = {
         ),
     )
 }
-"""What can be wanted."""
+"""The goals by name."""
 
 
 @dataclass(frozen=True)
 class Margin:
-    """How far from the best a candidate may be and still be as good."""
+    """The largest distance from the best at which a candidate is as good."""
 
     quantity: Quantity
     value: float
-    """In its unit."""
+    """In the quantity's unit."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """The discipline to use."""
+    """The recommended discipline."""
 
     goal: Goal
     chosen: str
     """The label of its Run."""
     usual: bool
-    """Whether it was chosen of equals because it is what people usually take."""
+    """Whether it was chosen among equals because it is the usual choice."""
     as_good: tuple[str, ...]
-    """Those that are shown to be as good in every quantity of the goal."""
+    """The candidates that are as good in every quantity of the goal."""
     undecided: tuple[str, ...]
-    """Those of which the seeds can't tell whether they are as good, better or worse."""
+    """The candidates that the seeds can't place: as good, better or worse."""
     decided: tuple[Quantity, ...]
-    """The quantities by which others left the field."""
+    """The quantities that excluded candidates."""
     margins: tuple[Margin, ...]
-    """Of each quantity of the goal."""
+    """The margin of each quantity of the goal."""
     too_dear: tuple[str, ...]
-    """Those that paid the goal's price; empty where all did."""
+    """The candidates beyond the goal's cost; empty if all are."""
     judgement: Judgement
-    """All of them, against the first Run."""
+    """The judgement on all candidates, with the first Run as baseline."""
 
     @property
     def contest(self) -> Contest:
-        """The one that they are in."""
+        """The contest of all candidates."""
         return self.judgement.contests[0]
 
     @property
     def gains(self) -> list[Difference]:
-        """The chosen against the first Run, in what is felt and in what it costs."""
+        """The chosen one compared with the first Run, in felt quantities and cost."""
         return [
             each
             for each in self.contest.against(self.chosen, self.contest.baseline)
@@ -156,31 +157,31 @@ class Advice:
 
 
 def choose(runs: Sequence[Run], goal: Goal, link: str | None = None) -> Advice:
-    """One of these Runs, which have the same conditions; the first is what is there now.
+    """Chooses one of these Runs, which have the same conditions. The first is the one in place.
 
-    `link`: the one under study; None: where most packets waited.
+    `link`: the link under study; None: where most packets waited.
     """
     measured = measure(runs, link)
     return by_numbers(measured, judge(measured, 0), goal)
 
 
 def by_numbers(measured: Sequence[Measured], judgement: Judgement, goal: Goal) -> Advice:
-    """The same of Runs with their numbers, and the judgement on them against the first."""
+    """As `choose`, from Runs with their numbers and the judgement on them."""
     names = judgement.runs
     field = [i for i, one in enumerate(measured) if goal.affordable(one, measured)]
     dear = [names[i] for i in range(len(measured)) if i not in field]
     if not field:
         field, dear = list(range(len(measured))), []
     decided, undecided, margins = list[Quantity](), list[int](), list[Margin]()
-    asked = _asked(measured, goal)
-    for quantity in asked:
+    quantities = _quantities(measured, goal)
+    for quantity in quantities:
         found = _compare(measured, field, quantity)
         margins.append(found.margin)
         undecided += found.undecided
         if len(found.as_good) + len(found.undecided) < len(field):
             decided.append(quantity)
         field = found.as_good
-    best = _best(measured, field, asked[0])
+    best = _best(measured, field, quantities[0])
     usual = min(field, key=lambda i: _usual(names[i]))
     chosen = 0 if 0 in field else usual if _usual(names[usual]) < _UNUSUAL else best
     return Advice(
@@ -196,7 +197,7 @@ def by_numbers(measured: Sequence[Measured], judgement: Judgement, goal: Goal) -
     )
 
 
-def _asked(measured: Sequence[Measured], goal: Goal) -> list[Quantity]:
+def _quantities(measured: Sequence[Measured], goal: Goal) -> list[Quantity]:
     found = known(measured, goal.keys)
     felt = any(quantity.role == "felt" for quantity in found)
     return [quantity for quantity in found if not felt or quantity.role != "queue"]
@@ -206,7 +207,7 @@ _UNUSUAL = (len(USUAL_CHOICE), True)
 
 
 def _usual(words: str) -> tuple[int, bool]:
-    """Less for the more usual discipline, and for one with its defaults."""
+    """The rank of a discipline: less is more usual; defaults come before parameters."""
     kind, _, parameters = words.partition(" ")
     if kind not in USUAL_CHOICE:
         return _UNUSUAL
@@ -215,7 +216,7 @@ def _usual(words: str) -> tuple[int, bool]:
 
 @dataclass(frozen=True)
 class _Compared:
-    """A field in one quantity; who is in neither list is worse than the best."""
+    """The candidates in one quantity. One in neither list is worse than the best."""
 
     margin: Margin
     as_good: list[int]
@@ -240,13 +241,13 @@ def _state(
     one: Measured, best: Measured, quantity: Quantity, margin: float
 ) -> Literal["as good", "worse", "undecided"]:
     if math.isnan(_mean(best, quantity.key)):
-        return "as good"  # The quantity is known of none.
+        return "as good"  # No candidate has the quantity.
     if math.isnan(_mean(one, quantity.key)):
-        return "worse"  # No ping came back, say.
+        return "worse"  # For example, no ping came back.
     here, there = one.per_seed(quantity.key), best.per_seed(quantity.key)
     if one.summary.seeds != best.summary.seeds or len(one.summary.seeds) < 2:
         return "undecided"
-    # Nothing is random in a Run whose seeds are all the same: its one sample is that of each.
+    # A Run whose seeds are all the same has one sample, which stands for each seed.
     samples = max(len(here), len(there))
     apart = paired(*(side if len(side) == samples else side * samples for side in (there, here)))
     if samples == 1:
@@ -264,10 +265,10 @@ def _margin(quantity: Quantity, best: float) -> float:
 
 
 def _best(measured: Sequence[Measured], field: Sequence[int], quantity: Quantity) -> int:
-    """The candidate that is good even if it is as bad as its 95 % interval allows.
+    """The candidate that is best if each is as bad as its 95 % interval allows.
 
-    No other is shown to be better than it: the interval of a difference is at least as wide as
-    those of its two sides differ.
+    No other candidate is shown to be better: the interval of a difference is at least as wide as
+    the difference of the two intervals' widths.
     """
     sign = 1 if quantity.better == "less" else -1
 

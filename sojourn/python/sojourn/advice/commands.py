@@ -1,7 +1,7 @@
-"""What to type for a discipline: tc's commands, and OpenWrt's SQM in /etc/config/sqm.
+"""The commands for a discipline: tc's commands, and OpenWrt's SQM in /etc/config/sqm.
 
-Source of SQM's options: sqm-scripts' documentation (behaviour); rates are in kbit/s, `download`
-and `upload` as the device sees them, 0 for a way that is not shaped.
+Source of SQM's options: sqm-scripts' documentation (behaviour). Rates are in kbit/s, `download` and
+`upload` as the device sees them; 0 turns shaping off.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ SQM_SCRIPTS = {"cake": "layer_cake.qos"}
 OTHER_SCRIPT = "simplest.qos"
 """A shaper with one discipline below it."""
 SQM_QDISCS = ("fq_codel", "codel", "pie", "cake")
-"""Those that SQM offers below its shapers."""
+"""The disciplines that SQM offers below its shapers."""
 
 
 def replacing(words: str, interface: str) -> list[str]:
-    """For a device that is the bottleneck itself."""
+    """The commands for a device that is the bottleneck itself."""
     qdisc = Qdisc.parse(words)
     tree = [f"tc {line}" for line in qdisc.tree(interface, DISCIPLINE)]
     named = f"handle {DISCIPLINE} " if tree else ""

@@ -1,8 +1,8 @@
-"""A line of which only rates, RTTs and link layer are known, as a scenario.
+"""A scenario for a line of which only rates, RTTs and link layer are known.
 
-The queue of such a line is in the modem, out of reach. A shaper in front of it, a little slower,
-takes the queue to where a discipline can act on it. So the candidates stand below a shaper at
-`SHARE` of the line's rate, as `sojourn shape` builds it, and beside them the line as it is: the
+The queue of such a line is in the modem, out of reach. A slightly slower shaper in front of it
+moves the queue to where a discipline can act on it. So each candidate is below a shaper at `SHARE`
+of the line's rate, as `sojourn shape` builds it. They are compared with the line as it is: the
 modem's own FIFO, at the full rate.
 """
 
@@ -19,50 +19,52 @@ from sojourn.scenario import Scenario, loads
 from sojourn.scenario.qdisc import LINK_LAYERS, LinkLayer
 
 SHARE = 0.95
-"""A shaper's rate, as a part of the line's. How much a line really needs `sojourn tune` finds."""
+"""A shaper's rate as a share of the line's. `sojourn tune` finds the share that a line really
+needs."""
 UNKNOWN_RTT_NS = (10 * 10**6, 150 * 10**6)
-"""From a server in the same town to one on another continent."""
+"""RTTs from a server in the same town to one on another continent."""
 MODEM = "pfifo limit 1000"
-"""The modem's queue: what Linux and many devices ship with."""
+"""The modem's queue: the default of Linux and many devices."""
 CALL_BPS = 1_500_000
 CALL_SHARE = 8
-"""A call takes at most this part of the line."""
+"""A call uses at most 1 / `CALL_SHARE` of the line."""
 DURATION_NS = 30 * 10**9
 WARMUP_SHARE = 6
-"""The warm-up is this part of a run; transfers begin in the first fifth of it."""
+"""The warm-up is 1 / `WARMUP_SHARE` of a run; transfers begin in its first fifth."""
 LONG_BPS = 2 * 10**9
-"""Of a faster line, both ways together, runs are so many times shorter: they cost by the packet."""
+"""For a line faster than this, both directions together, runs are shorter in proportion: their cost
+is per packet."""
 LEAST_DURATION_NS = 3 * 10**9
 LEAST_RTTS = 60
-"""But a run has at least so many of the longest RTT: a window grows by the RTT."""
+"""A run lasts at least this many of the longest RTT: a window grows once per RTT."""
 NO_DELAY_NS = 10_000
 MTU = 1500
 
 
 @dataclass(frozen=True)
 class AccessLine:
-    """What is known of the line."""
+    """The known properties of the line."""
 
     up_bps: int
-    """What it carries from here, as its link layer counts."""
+    """The rate from here, as its link layer counts."""
     down_bps: int | None = None
-    """What it carries to here; None: as much, and it is not shaped."""
+    """The rate to here; None: the same, and not shaped."""
     rtt_ns: tuple[int, int] = UNKNOWN_RTT_NS
-    """Shortest and longest, without any queue."""
+    """The shortest and the longest RTT without a queue."""
     link: LinkLayer | None = None
-    """None: a packet is counted as Linux counts it."""
+    """None: packets are counted as Linux counts them."""
     flows: int = 4
-    """Transfers that fill each way."""
+    """Transfers that fill each direction."""
     interface: str = "eth0"
 
     def wanted(self, words: str) -> WantedShape:
-        """The shaper that has this discipline."""
+        """The shaper with this discipline."""
         down = None if self.down_bps is None else shaped(self.down_bps)
         return WantedShape(shaped(self.up_bps), down, words, self.link)
 
     @property
     def device(self) -> Interface:
-        """The router's interface to the line, as plans need one."""
+        """The router's interface to the line, for a plan."""
         return Interface(
             name=self.interface,
             index=1,
@@ -82,21 +84,21 @@ class AccessLine:
 
     @property
     def duration_ns(self) -> int:
-        """Of a run."""
+        """The length of a run."""
         both = self.up_bps + (self.down_bps or 0)
         least = max(LEAST_DURATION_NS, LEAST_RTTS * self.rtt_ns[1])
         return min(DURATION_NS, max(least, DURATION_NS * LONG_BPS // both))
 
     @property
     def shortened(self) -> str | None:
-        """That a run is shorter because the line is fast, in words."""
+        """The message that runs are shorter because the line is fast; None if they are not."""
         if self.duration_ns == DURATION_NS:
             return None
         usual = DURATION_NS // 10**9
         return (
-            f"a run is {self.duration_ns / 1e9:.3g} s long in place of {usual} s, since the line is fast:"
-            " what is near its margin may be judged otherwise by longer ones\n"
-            f'  --set duration="{usual} s" --set warmup="{usual // WARMUP_SHARE} s" makes them'
+            f"a run lasts {self.duration_ns / 1e9:.3g} s instead of {usual} s, since the line is fast:"
+            " longer runs may decide otherwise near a margin\n"
+            f'  for longer runs: --set duration="{usual} s" --set warmup="{usual // WARMUP_SHARE} s"'
         )
 
     def scenario(self) -> Scenario:
@@ -104,8 +106,8 @@ class AccessLine:
         return loads(self._text())
 
     def variants(self, plain: Scenario) -> list[Scenario]:
-        """The line as it is, then with each candidate that `sojourn shape` can set; `plain`: what
-        `scenario` gives, or a changed one."""
+        """The line as it is, then with each candidate that `sojourn shape` can set. `plain`: the
+        result of `scenario`, possibly changed."""
         found = [plain.with_({"label": AS_IT_IS})]
         for candidate in candidates(self.rtt_ns[1]):
             if candidate.words.split()[0] not in (*LEAVES, "cake"):
@@ -181,8 +183,8 @@ start = "uniform 0 ms .. 45 ms"
 
 
 def of_scenario(scenario: Scenario, interface: str) -> AccessLine | None:
-    """The line whose ends the bottleneck of a scenario is, for a router in front of it; None: it
-    has no rate, or the scenario is made of `[[link]]` tables."""
+    """The line at a scenario's bottleneck, for a router in front of it; None: it has no rate, or
+    the scenario has `[[link]]` tables."""
     plain = scenario.variants()[0]
     links = {link.name: link for link in plain.realise(plain.seeds[0]).links}
     ways = [links.get(name) for name in ("up", "down")]
@@ -196,7 +198,7 @@ AS_IT_IS = "as it is"
 
 
 def shaped(bps: int) -> int:
-    """The shaper's rate for a line of this one."""
+    """The shaper's rate for a line with this rate."""
     return round(bps * SHARE)
 
 

@@ -162,6 +162,6 @@ def status(arguments: Sequence[str] | None = None) -> int:
         work.say("interrupted")
         return CTRL_C
     except UserError as error:
-        work.say(error.told())
+        work.say(error.message())
         return WRONG_INPUT
     return result if isinstance(result, int) else 0

@@ -129,14 +129,12 @@ def advise(
 
         assert rate.up is not None
         rtts = rtt or advice.UNKNOWN_RTT_NS
-        line: AccessLine | None = advice.AccessLine(
-            rate.up, rate.down, rtts, layer, interface=interface
-        )
-        assert line is not None
-        plain = work.changed(line.scenario(), variation.changes)
-        if line.shortened and plain.duration == line.duration_ns:
-            work.say(line.shortened, talk.quiet)
-        scenarios, link = line.variants(plain), "up"
+        access = advice.AccessLine(rate.up, rate.down, rtts, layer, interface=interface)
+        line: AccessLine | None = access
+        plain = work.changed(access.scenario(), variation.changes)
+        if access.shortened and plain.duration == access.duration_ns:
+            work.say(access.shortened, talk.quiet)
+        scenarios, link = access.variants(plain), "up"
     else:
         plain = work.scenario(path, variation.changes, quiet=True)
         from sojourn import advice

@@ -45,7 +45,7 @@ def fitting(grid: Grid, width: int) -> list[Quantity]:
     """The quantities that differ between cells: as many as fit, the most important first, at least
     one."""
     shown: list[Quantity] = []
-    for one in grid.telling():
+    for one in grid.differing():
         if shown and len(_ruler(grid, [*shown, one])) > width:
             break
         shown.append(one)
@@ -54,7 +54,7 @@ def fitting(grid: Grid, width: int) -> list[Quantity]:
 
 def left_out(grid: Grid, shown: Sequence[Quantity]) -> list[str]:
     """The names of the quantities that differ and are not shown."""
-    return [one.key for one in grid.telling() if one not in shown]
+    return [one.key for one in grid.differing() if one not in shown]
 
 
 # ----------------------------------------------------------------------------------------- formats

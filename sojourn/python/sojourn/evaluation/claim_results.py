@@ -1,10 +1,10 @@
-"""Whether a candidate meets a claim: cell by cell of the criterion's scenario, and over all of them.
-Pure.
+"""Decides whether a candidate meets a claim, in each cell of the criterion's scenario and over all
+cells. Pure.
 
-A claim holds where the whole 95 % interval is within the threshold, it fails where the whole
-interval is beyond, and else the seeds can't tell. Against the baseline each seed is compared with
-the same seed of the same cell. A threshold is widened by what nobody cares about: 2 % of it, or the
-quantity's own least difference (`judgement`). Of a ratio the mean is that of the sums, and its
+A claim holds if the whole 95 % interval is within the threshold. It fails if the whole interval is
+beyond the threshold. Otherwise the seeds do not decide. Each seed is compared with the same seed of
+the baseline in the same cell. A threshold is widened by a negligible difference: 2 % of it, or the
+quantity's least difference (`judgement`). The mean of a ratio is the ratio of the sums. Its
 interval is the ratio estimator's: z = x - r y, divided by the mean of y.
 """
 
@@ -23,9 +23,9 @@ from sojourn.sweeps.axes import Setting
 from sojourn.sweeps.grid import Grid, SweepCell
 
 Conditions: TypeAlias = Mapping[str, Setting]
-"""Of a cell: the keys that the criterion sweeps, but for the candidate's, with their values."""
+"""The keys of a cell that the criterion sweeps, with their values, without the candidate's key."""
 Standing: TypeAlias = Literal["holds", "fails", "unclear", "reported", "unknown"]
-"""reported: there is no threshold, or it is the baseline itself; unknown: there is no number."""
+"""reported: no threshold, or the baseline itself; unknown: no number."""
 WORST: tuple[Standing, ...] = ("fails", "unclear", "unknown", "holds", "reported")
 
 
@@ -35,43 +35,42 @@ class Finding:
 
     conditions: Conditions
     label: str
-    """Of the Run."""
+    """The label of the Run."""
     number: Interval
-    """In `unit`; of a share of the baseline's number, of a ratio and of harm: that."""
+    """In `unit`: the number, its share of the baseline's, a ratio, or a harm."""
     unit: str
     own: float
     """The candidate's mean, in the column's unit."""
     reference: float
-    """The baseline's; NaN where the threshold is not of it."""
+    """The baseline's mean; NaN if the threshold does not depend on it."""
     verdict: Standing
     strain: float
-    """How near the threshold: above 1 is beyond; NaN without one."""
+    """The number as a share of the threshold: above 1 is beyond; NaN without a threshold."""
 
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """One claim on one candidate: all cells."""
+    """One claim on one candidate, in all cells."""
 
     claim: Claim
     candidate: str
     findings: tuple[Finding, ...]
 
     def at(self, conditions: Conditions) -> Finding | None:
-        """In the cell of these conditions; None: its runs failed."""
+        """The finding in the cell with these conditions; None: the runs of the cell failed."""
         return next((each for each in self.findings if each.conditions == conditions), None)
 
     @property
     def verdict(self) -> Standing:
-        """The worst of its cells."""
+        """The worst verdict of the cells."""
         found = {each.verdict for each in self.findings}
         return next((word for word in WORST if word in found), "unknown")
 
     @property
     def decisive(self) -> Finding | None:
-        """The cell that decides: of those with the verdict, the one nearest to the threshold or
-        furthest beyond it."""
-        those = [each for each in self.findings if each.verdict == self.verdict]
-        return max(those, key=lambda each: (not math.isnan(each.strain), each.strain), default=None)
+        """The cell that decides: among those with the verdict, the one with the highest strain."""
+        cells = [each for each in self.findings if each.verdict == self.verdict]
+        return max(cells, key=lambda each: (not math.isnan(each.strain), each.strain), default=None)
 
 
 def judge(
@@ -82,13 +81,13 @@ def judge(
     baseline: str,
     alone: Grid | None = None,
 ) -> ClaimResult:
-    """A claim on a candidate.
+    """Decides one claim on one candidate.
 
     Args:
         grid: the criterion's cells.
-        at: the key that tells candidates apart.
-        candidate, baseline: its values, as the scenario says them.
-        alone: the cells without a candidate, of which `harm` is.
+        at: the key of the scenario that has the candidate.
+        candidate, baseline: the values of that key.
+        alone: the cells without a candidate, for `harm`.
     """
     findings = []
     for cell in grid.cells:
@@ -105,7 +104,7 @@ def judge(
 
 
 def _solo(alone: Grid, conditions: Conditions) -> AtLink | None:
-    """The cell of the same conditions, as far as it has them."""
+    """The cell without a candidate that has the same conditions, of those it has."""
     for cell in alone.cells:
         if all(conditions.get(key, value) == value for key, value in cell.settings.items()):
             return cell.at
@@ -125,7 +124,7 @@ def _finding(
     mean = _mean(own)
     itself = held is cell
 
-    def made(
+    def finding(
         number: Interval,
         unit: str,
         verdict: Standing,
@@ -135,56 +134,56 @@ def _finding(
         return Finding(conditions, cell.label, number, unit, mean, of, verdict, strain)
 
     if quantity is None or math.isnan(mean):
-        return made(_NONE, "", "unknown")
+        return finding(_NONE, "", "unknown")
     if claim.harm:
-        return _harmed(made, own, base, solo, itself)
+        return _harmed(finding, own, base, solo, itself)
     if claim.over is not None:
         number = ratio(own, cell.at.per_seed(claim.over))
-        return made(number, "", *_bounded(claim, number, 0.0))
+        return finding(number, "", *_bounded(claim, number, 0.0))
     if not claim.times_baseline:
         number = over_repeats(own)
-        return made(number, quantity.unit, *_bounded(claim, number, quantity.least))
+        return finding(number, quantity.unit, *_bounded(claim, number, quantity.least))
     reference = _mean(base)
     number = ratio(own, base)
     if itself:
-        return made(over_repeats(own), quantity.unit, "reported", of=reference)
+        return finding(over_repeats(own), quantity.unit, "reported", of=reference)
     factor = claim.at_most if claim.at_most is not None else claim.at_least
     assert factor is not None
     sign = 1 if claim.at_most is not None else -1
     beyond = [sign * (x - factor * y) for x, y in _pairs(own, base)]
     slack = max(quantity.least, LEAST_SHARE * abs(factor * reference))
     strain = _strain(mean, factor * reference, sign)
-    return made(number, "×", _decided(over_repeats(beyond), slack), strain, reference)
+    return finding(number, "×", _decided(over_repeats(beyond), slack), strain, reference)
 
 
 _NONE = Interval(math.nan, math.nan, math.nan)
 
 
 def _harmed(
-    made: Callable[..., Finding],
+    finding: Callable[..., Finding],
     own: Sequence[float],
     base: Sequence[float],
     solo: AtLink | None,
     itself: bool,
 ) -> Finding:
-    """The share of what the legacy flows have alone that they lose, against what they lose to the
-    baseline."""
+    """The share of the legacy flows' goodput that the candidate takes, compared with the share that
+    the baseline takes."""
     alone = math.nan if solo is None else solo.over_seeds("goodput")[0]
     if not alone > 0:
-        return made(_NONE, "%", "unknown")
+        return finding(_NONE, "%", "unknown")
     lost = [100 * max(0.0, 1 - each / alone) for each in own]
     accepted = [100 * max(0.0, 1 - each / alone) for each in base]
     reference = _mean(accepted)
     if itself:
-        return made(over_repeats(lost), "%", "reported", of=reference)
+        return finding(over_repeats(lost), "%", "reported", of=reference)
     beyond = over_repeats([x - y for x, y in _pairs(lost, accepted)])
     strain = _share(_mean(lost), reference)
     verdict = _decided(beyond, 100 * LEAST_SHARE)
-    return made(over_repeats(lost), "%", verdict, strain, reference)
+    return finding(over_repeats(lost), "%", verdict, strain, reference)
 
 
 def _bounded(claim: Claim, number: Interval, least: float) -> tuple[Standing, float]:
-    """Against thresholds that stand by themselves: the verdict, and how near it is."""
+    """The verdict and the strain for thresholds that do not depend on the baseline."""
     low, high = _ends(claim)
     if low is None and high is None:
         return "reported", math.nan
@@ -206,7 +205,7 @@ def _ends(claim: Claim) -> tuple[float | None, float | None]:
 
 
 def _decided(beyond: Interval, slack: float) -> Standing:
-    """Of by how much it is beyond the threshold."""
+    """The verdict on a number that is this far beyond the threshold."""
     if math.isnan(beyond.value):
         return "unknown"
     if beyond.high <= slack:
@@ -217,7 +216,7 @@ def _decided(beyond: Interval, slack: float) -> Standing:
 def ratio(above: Sequence[float], below: Sequence[float]) -> Interval:
     """The ratio of two means of the same seeds, with its interval.
 
-    2, 4 over 1, 2: 2, from 2 to 2, for each seed has that ratio.
+    The ratio of 2, 4 over 1, 2 is 2, from 2 to 2: each seed has that ratio.
     """
     pairs = _pairs(above, below)
     known = [(x, y) for x, y in pairs if not math.isnan(x + y)]
@@ -230,7 +229,8 @@ def ratio(above: Sequence[float], below: Sequence[float]) -> Interval:
 
 
 def _pairs(one: Sequence[float], other: Sequence[float]) -> list[tuple[float, float]]:
-    """Seed by seed. One sample of seeds that all gave the same stands for each of them."""
+    """Pairs of values by seed. The one sample of seeds that are all the same stands for each
+    seed."""
     if len(one) == 1 or len(other) == 1:
         length = max(len(one), len(other))
         one, other = (list(side) * length if len(side) == 1 else side for side in (one, other))
@@ -243,12 +243,12 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _strain(value: float, end: float, sign: int) -> float:
-    """How near a number is to its threshold, 1 at it: an upper one (`sign` 1) or a lower one."""
+    """A number as a share of its threshold, an upper one (`sign` 1) or a lower one."""
     return _share(value, end) if sign > 0 else _share(end, value)
 
 
 def _share(value: float, of: float) -> float:
-    """value / of; nothing of nothing is 1."""
+    """value / of; 1 for equal values, also for 0 / 0."""
     if value == of:
         return 1.0
     return value / of if of else math.inf

@@ -1,9 +1,8 @@
-"""What is evaluated: the words of a candidate, its place in a criterion's scenario, and the buffer
-that all disciplines share.
+"""The candidates: their words, their place in a criterion's scenario, and the common buffer.
 
-RFC 7928 section 3.2 asks for the same buffer under every discipline. A scenario of a suite says it
-as the limit of the discipline that gives way, and each candidate that has a limit and does not say
-its own gets that one.
+RFC 7928 section 3.2 asks for the same buffer under every discipline. A suite's scenario states the
+buffer as the limit of the discipline that a candidate replaces. Each candidate that has a limit
+gets this one, unless its words set another.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from sojourn.scenario.qdisc import QDISCS, is_own
 from sojourn.units import nearest
 
 FULL_PACKET = 1514
-"""Bytes of a packet, for limits in bytes."""
+"""Bytes of a full packet, for limits in bytes."""
 REST = "the rest"
-"""Of a suite's others: all that sojourn has and that are not named there."""
+"""In a suite's `others`: all that sojourn has and `others` does not name."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class LeftOut:
 
 
 def suite_of(words: Sequence[str]) -> str:
-    """The suite of ours that these candidates are for: of several, the first by name.
+    """The suite of sojourn for these candidates; the first by name of several.
 
     Raises:
         UserError: a word is neither a discipline nor a congestion control, or there are both.
@@ -69,13 +68,13 @@ def chosen(suite: Suite, words: Sequence[str]) -> list[str]:
     """The baseline first, then these candidates.
 
     Raises:
-        UserError: one is of another kind than the suite is of.
+        UserError: a candidate is not of the suite's kind.
     """
     for word in words:
         if _kind(word) != suite.head.of:
             kind = {"qdisc": "queue disciplines", "congestion": "congestion controls"}
             raise UserError(
-                f"{suite.name} is of {kind[suite.head.of]}, and {word} is none",
+                f"{suite.name} is for {kind[suite.head.of]}, and {word} is not one",
                 "name the suite that fits: --suite",
             )
     return list(dict.fromkeys((suite.head.baseline, *words)))
@@ -84,18 +83,16 @@ def chosen(suite: Suite, words: Sequence[str]) -> list[str]:
 def all_of(
     suite: Suite, able: Sequence[Criterion], engine: str
 ) -> tuple[list[str], tuple[LeftOut, ...]]:
-    """The baseline and the suite's own candidates, as far as this engine can run them.
+    """The baseline and the suite's own candidates that this engine can run.
 
     Args:
-        suite: whose.
         able: the criteria that the engine can run.
-        engine: its name.
 
     Raises:
-        UserError: what the suite names is no candidate.
+        UserError: the suite names something that is not a candidate.
     """
     named = [word for word in suite.head.others if word != REST]
-    chosen(suite, named)  # Refuses what is no candidate.
+    chosen(suite, named)  # Refuses a name that is not a candidate.
     taken, left_out = [suite.head.baseline], []
     for word in _own(suite):
         try:
@@ -110,7 +107,8 @@ def all_of(
 
 
 def _own(suite: Suite) -> list[str]:
-    """The suite's candidates, each once: for `the rest` stand those that it does not name."""
+    """The suite's candidates, each once. `the rest` stands for those that the suite does not
+    name."""
     named = [suite.head.baseline, *suite.head.others]
     kinds = {word.partition(" ")[0] for word in named if word != REST}
     catalogue: Mapping[str, Any] = QDISCS if suite.head.of == "qdisc" else CONGESTION
@@ -120,12 +118,12 @@ def _own(suite: Suite) -> list[str]:
 
 
 def _why(refused: UserError, word: str, engine: str) -> str:
-    """What keeps an engine from running it, without the place in a scenario of ours."""
+    """The reason why an engine can't run a candidate, without the place in the scenario."""
     kind = word.partition(" ")[0]
     if kind in QDISCS:
         record = QDISCS[kind]
         if record.for_each_queue:
-            return "it is for a card with several queues, and a link of these has one"
+            return "it is for a card with several queues, and each link here has one"
         simulated, in_linux = record.simulated, record.in_linux()
     else:
         simulated, in_linux = CONGESTION[kind].simulated, CONGESTION[kind].in_linux
@@ -139,22 +137,22 @@ def _why(refused: UserError, word: str, engine: str) -> str:
 
 
 def place(suite: Suite, criterion: Criterion) -> str:
-    """The key of the scenario that a candidate takes."""
+    """The key of the scenario that has the candidate."""
     return criterion.at or suite.head.at
 
 
 def contending(suite: Suite, criterion: Criterion, words: Sequence[str]) -> list[Scenario]:
-    """A criterion's scenario with each candidate, at each point of what it sweeps itself.
+    """A criterion's scenario with each candidate, at each point of its own sweep.
 
-    A candidate that does not go without ECN has the points with ECN only.
+    A candidate that needs ECN has only the points with ECN.
     """
     scenario, at = suite.scenario(criterion), place(suite, criterion)
     sweeps: list[tuple[Mapping[str, Any], list[str]]] = []
     for word in values(suite, criterion, scenario, words):
-        mine = _sweep(scenario, at, word)
-        same = next((beside for sweep, beside in sweeps if sweep == mine), None)
+        own = _sweep(scenario, at, word)
+        same = next((beside for sweep, beside in sweeps if sweep == own), None)
         if same is None:
-            sweeps.append((mine, [word]))
+            sweeps.append((own, [word]))
         else:
             same.append(word)
     return [
@@ -165,8 +163,7 @@ def contending(suite: Suite, criterion: Criterion, words: Sequence[str]) -> list
 
 
 def _sweep(scenario: Scenario, at: str, word: str) -> Mapping[str, Any]:
-    """What the scenario sweeps, without the points at which this candidate is refused for want of
-    ECN."""
+    """The scenario's sweep without the points that this candidate refuses because they lack ECN."""
     plain = scenario.variants()[0]
 
     def refused(key: str) -> bool:
@@ -176,18 +173,18 @@ def _sweep(scenario: Scenario, at: str, word: str) -> Mapping[str, Any]:
             return True
         return False
 
-    def kept(key: str, swept: Sequence[Any]) -> Sequence[Any]:
+    def allowed(key: str, swept: Sequence[Any]) -> Sequence[Any]:
         if not (key.endswith(".ecn") and False in swept and refused(key)):
             return swept
         return [value for value in swept if value is not False]
 
-    return {key: kept(key, swept) for key, swept in scenario.sweep.items()}
+    return {key: allowed(key, swept) for key, swept in scenario.sweep.items()}
 
 
 def values(
     suite: Suite, criterion: Criterion, scenario: Scenario, words: Sequence[str]
 ) -> list[str]:
-    """The candidates as this scenario has them: a discipline with the buffer.
+    """The candidates as values of this scenario; disciplines get the buffer.
 
     Raises:
         UserError: the scenario states no buffer.
@@ -200,14 +197,14 @@ def values(
     if kind != "pfifo" or rest[:1] != ["limit"]:
         raise UserError(
             f"{scenario.title}: {text} states no buffer",
-            'the discipline that gives way says it: qdisc = "pfifo limit 83"',
+            'write it into the discipline that candidates replace: qdisc = "pfifo limit 83"',
         )
     packets = int(rest[1])
     found = []
     for word in words:
         if word == "red":
-            # Its parameters depend on the link (tc-red(8)), its limit is in bytes, and no less
-            # than its max.
+            # red's parameters depend on the link (tc-red(8)). Its limit is in bytes, and at least
+            # its max.
             plain = scenario.variants()[0].with_({place(suite, criterion): word})
             full = _discipline(plain, link).split()
             most = int(full[full.index("max") + 1])
@@ -219,19 +216,19 @@ def values(
 
 
 def _discipline(scenario: Scenario, link: str) -> str:
-    """That of the link under study, in tc's words."""
+    """The discipline of the link under study, in tc's words."""
     realised = scenario.realise(scenario.seeds[0])
     known = {each.name: each.qdisc.text for each in realised.links}
     if link not in known:
         raise UserError(
             f"{scenario.title}: no link is called {link!r}",
-            f"links: {', '.join(known)}; the suite or the criterion says which: link = ...",
+            f"links: {', '.join(known)}; write one of them in the suite or the criterion: link = ...",
         )
     return known[link]
 
 
 def with_limit(words: str, packets: int) -> str:
-    """A discipline with a limit of so many packets, unless it says its own or has none.
+    """A discipline with a limit in packets, unless its words set a limit or it has none.
 
     "codel target 20ms", 83: "codel limit 83 target 20ms".
     """

@@ -1,4 +1,4 @@
-"""Runs a suite: every criterion with every candidate, and judges each as it ends."""
+"""Runs a suite: each criterion with every candidate, and its claims as soon as its runs end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sojourn.scenario import Scenario
 from sojourn.sweeps.grid import Grid, of_runs
 
 ALONE = "alone"
-"""The folder of what was run without a candidate, beside a criterion's others."""
+"""The folder of the Runs without a candidate, beside the other Runs of a criterion."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ class Assessment:
     grid: Grid
     runs: tuple[Run, ...]
     results: tuple[tuple[ClaimResult, ...], ...]
-    """A row for each claim, in it the candidates in their order."""
+    """A row for each claim, with the candidates in their order."""
     failed: tuple[UnfinishedError, ...] = ()
 
     @property
     def conditions(self) -> list[Conditions]:
-        """Those of its cells, each once, in their order."""
+        """The conditions of the cells, each once, in their order."""
         found: list[Conditions] = []
         for cell in (cell for each in self.results[0] for cell in each.findings):
             if cell.conditions not in found:
@@ -49,19 +49,20 @@ class Evaluation:
 
     suite: Suite
     named: tuple[str, ...]
-    """What was to be evaluated; none: the suite's own."""
+    """The candidates that the caller named; empty: the suite's own."""
     candidates: tuple[str, ...]
-    """The baseline first."""
+    """The baseline, then the others."""
     assessments: tuple[Assessment, ...]
     missing: tuple[Missing, ...]
-    """What was not run: what the suite lacks, and what the engine has no means for."""
+    """Sections that were not run: those the suite lists as missing, and those the engine can't
+    run."""
     left_out: tuple[LeftOut, ...] = ()
-    """Candidates of the suite that the engine has no means for, where none were named."""
+    """Candidates of the suite that the engine can't run, if the caller named none."""
 
     @property
     def called(self) -> dict[str, str]:
-        """What people read for each candidate: one of their own without its file, where that
-        tells."""
+        """The printed name of each candidate: one's own class without its file, if that is
+        unambiguous."""
         return shortened(self.candidates)
 
     def of(self, candidate: str) -> list[ClaimResult]:
@@ -72,7 +73,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class How:
-    """How the runs are made: as `sojourn.run_all` takes it."""
+    """How to run: the arguments of `sojourn.run_all`."""
 
     seeds: int
     out: Path | None = None
@@ -85,7 +86,8 @@ class How:
 
 @dataclass(frozen=True)
 class Stage:
-    """How far an evaluation is: criterion `number` of `count`, and its runs; None: all have ended."""
+    """The progress of an evaluation: criterion `number` of `count`, and its runs; None: all
+    ended."""
 
     criterion: Criterion
     number: int
@@ -98,18 +100,19 @@ def evaluate(
     words: Sequence[str],
     how: How,
     progress: Callable[[Stage], None],
-    whole: Callable[[Assessment], None] = lambda _: None,
+    ended: Callable[[Assessment], None] = lambda _: None,
 ) -> Evaluation:
-    """Runs the suite on these candidates (none: its own); `whole` is called with each criterion that
-    has ended.
+    """Runs the suite on these candidates, or on its own if there are none.
+
+    `ended` is called with each criterion whose runs have ended.
 
     Raises:
-        UserError: a scenario, a candidate or a folder is not what it must be.
-        Interrupted: on Ctrl-C; the criteria that had ended are kept.
+        UserError: a scenario, a candidate or a folder is wrong.
+        Interrupted: on Ctrl-C; criteria that had ended are kept.
     """
     chosen = entrants.chosen(suite, words)
     left_out: tuple[LeftOut, ...] = ()
-    # What is wrong with any of them is told before the first is run.
+    # Errors in any criterion are reported before the first one runs.
     able, unable = _sorted_out(suite, how.engine, chosen)
     if not words:
         chosen, left_out = entrants.all_of(suite, able, how.engine)
@@ -124,7 +127,7 @@ def evaluate(
         assessment = _assessed(suite, criterion, variants, chosen, how, tell)
         assessments.append(assessment)
         progress(Stage(criterion, number, len(work), None))
-        whole(assessment)
+        ended(assessment)
     return Evaluation(
         suite,
         tuple(words),
@@ -138,10 +141,10 @@ def evaluate(
 def _sorted_out(
     suite: Suite, engine: str, chosen: Sequence[str]
 ) -> tuple[list[Criterion], list[Missing]]:
-    """The criteria that this engine can run, whoever the candidate is, and the others.
+    """The criteria that this engine can run with any candidate, and the others.
 
     Raises:
-        UserError: it can run none of them.
+        UserError: the engine can run none of them.
     """
     able: list[Criterion] = []
     unable: list[Missing] = []
@@ -157,7 +160,7 @@ def _sorted_out(
         else:
             able.append(one)
     if not able:
-        # What is wrong with a candidate comes before what the engine lacks here.
+        # A wrong candidate is reported before an engine that can't run the criteria.
         contending = (entrants.contending(suite, one, chosen) for one in suite.criteria)
         check(itertools.chain.from_iterable(contending), engine)
         raise refusals[0]
@@ -174,7 +177,7 @@ def _assessed(
 ) -> Assessment:
     stops: list[UnfinishedError] = []
 
-    def made(what: Scenario | Sequence[Scenario], *folder: str) -> list[Run]:
+    def run(what: Scenario | Sequence[Scenario], *folder: str) -> list[Run]:
         out = None if how.out is None else how.out.joinpath(criterion.name, *folder)
         try:
             return run_all(
@@ -196,10 +199,10 @@ def _assessed(
             return runs
 
     link = criterion.link or suite.head.link
-    runs = made(variants)
+    runs = run(variants)
     grid = of_runs(runs, link)
     solo = suite.alone(criterion)
-    alone = None if solo is None else of_runs(made(solo, ALONE), link)
+    alone = None if solo is None else of_runs(run(solo, ALONE), link)
     at = entrants.place(suite, criterion)
     values = entrants.values(suite, criterion, suite.scenario(criterion), chosen)
     rows = tuple(

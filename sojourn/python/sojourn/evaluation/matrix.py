@@ -1,8 +1,9 @@
-"""The page of an evaluation: all candidates against all criteria in one matrix, and below it each
-criterion with its figure, its cells and what was run.
+"""The page of an evaluation: a matrix of all candidates and criteria, then each criterion with its
+figure, its cells and its scenario.
 
     DIR/report.html                the page
-    DIR/CRITERION/report.html      the page of that criterion's Runs, with time lines where it is one cell
+    DIR/CRITERION/report.html      the page of that criterion's Runs; with time lines if there is
+    one cell
     DIR/CRITERION/RUN              the Runs
 """
 
@@ -30,19 +31,19 @@ from sojourn.sweeps.grid import SweepCell
 
 PAGE = "report.html"
 MOST_PANELS = 6
-"""Conditions in one figure."""
+"""Most panels of a figure: one for each cell's conditions."""
 DELAY = "sojourn_mean"
-"""The column that is the delay of the ellipses."""
+"""The delay that the ellipses show."""
 LEGEND: tuple[tuple[Standing, str], ...] = (
     ("holds", "the whole 95 % interval is within the threshold"),
-    ("fails", "the whole interval is beyond it"),
+    ("fails", "the whole 95 % interval is beyond the threshold"),
     ("unclear", "undecided with these seeds"),
     ("reported", "no threshold, or the baseline itself"),
 )
 
 
 def write(whole: Evaluation, folder: Path) -> Path:
-    """Writes the page; its path.
+    """Writes the page and returns its path.
 
     Raises:
         UserError: it can't be written there.
@@ -58,13 +59,13 @@ def write(whole: Evaluation, folder: Path) -> Path:
 
 
 def write_runs(assessment: Assessment, folder: Path) -> Path:
-    """The page of one criterion's Runs, beside them."""
+    """Writes the page of one criterion's Runs, beside them."""
     page = folder / assessment.criterion.name / PAGE
     return report.write(list(assessment.runs), page, lab_in=folder)
 
 
 def render(whole: Evaluation) -> str:
-    """The page as text."""
+    """The page as HTML."""
     head = whole.suite.head
     return parts.page(
         "sojourn.evaluation/matrix.html",
@@ -72,10 +73,10 @@ def render(whole: Evaluation) -> str:
         title=head.title,
         about=f"{head.about} {head.source}.",
         ranking=phrases.ranking(whole),
-        # How many claims hold for each, best first.
+        # The number of claims that hold for each candidate, best first.
         sentences=[phrases.sentence(whole, each) for each in whole.candidates[1:]],
         candidates=[whole.called[each] for each in whole.candidates],
-        legend=[(phrases.SIGNS[word], said) for word, said in LEGEND],
+        legend=[(phrases.SIGNS[word], meaning) for word, meaning in LEGEND],
         criteria=[_criterion(whole, assessment) for assessment in whole.assessments],
         sources=_sources(whole),
         missing=whole.missing,
@@ -87,19 +88,19 @@ def render(whole: Evaluation) -> str:
 
 
 def _sources(whole: Evaluation) -> list[str]:
-    """Whose each threshold is."""
+    """The sources of the thresholds."""
     claims = [row[0].claim for assessment in whole.assessments for row in assessment.results]
     return list(dict.fromkeys(whole.suite.source(claim) for claim in claims if claim.judged))
 
 
 def _claim(whole: Evaluation, assessment: Assessment, row: Sequence[ClaimResult]) -> dict[str, Any]:
-    """A claim in the cell that decides, for each candidate."""
+    """A claim in the deciding cell, for each candidate."""
     claim = row[0].claim
     asks = phrases.asks(assessment, claim, whole.called[whole.candidates[0]])
     short = re.split("[:,]", whole.suite.source(claim))[0]
     return {
         "name": phrases.name(assessment, claim),
-        "told": [f"{asks} ({short})"] if asks else [],
+        "note": [f"{asks} ({short})"] if asks else [],
         "fields": [_decisive(*each) for each in zip(whole.candidates, row, strict=True)],
     }
 
@@ -110,7 +111,7 @@ def _decisive(candidate: str, one: ClaimResult) -> dict[str, str | None]:
 
 
 def _field(candidate: str, found: Finding | None, *small: str) -> dict[str, str | None]:
-    """None: its runs failed."""
+    """A field of the matrix; `found` None: the runs failed."""
     if found is None:
         return {"candidate": candidate, "number": None}
     number, half = phrases.number(found)
@@ -119,7 +120,7 @@ def _field(candidate: str, found: Finding | None, *small: str) -> dict[str, str 
         "standing": found.verdict,
         "sign": phrases.SIGNS[found.verdict],
         "number": number,
-        "told": ", ".join(filter(None, (half, *small))),
+        "note": ", ".join(filter(None, (half, *small))),
     }
 
 
@@ -146,7 +147,7 @@ def _criterion(whole: Evaluation, assessment: Assessment) -> dict[str, Any]:
 
 
 def _cells(whole: Evaluation, assessment: Assessment) -> list[dict[str, Any]]:
-    """Every claim in every cell, where there are several."""
+    """Every claim in every cell, if there are several cells."""
     if len(assessment.conditions) < 2:
         return []
     return [
@@ -168,7 +169,7 @@ def _row(
     asks = phrases.asks(assessment, claim, whole.called[whole.candidates[0]])
     return {
         "name": phrases.where(cell),
-        "told": [each for each in (phrases.name(assessment, claim), asks, reference) if each],
+        "note": [each for each in (phrases.name(assessment, claim), asks, reference) if each],
         "fields": [
             _field(candidate, each.at(cell))
             for candidate, each in zip(whole.candidates, row, strict=True)
@@ -189,8 +190,8 @@ def _picture(whole: Evaluation, assessment: Assessment) -> dict[str, str]:
             phrases.where(each),
             [
                 _cloud(whole, at, cells[found.label])
-                for at, judged in enumerate(assessment.results[0])
-                if (found := judged.at(each)) is not None
+                for at, result in enumerate(assessment.results[0])
+                if (found := result.at(each)) is not None
             ],
         )
         for each in shown
@@ -202,7 +203,7 @@ def _picture(whole: Evaluation, assessment: Assessment) -> dict[str, str]:
         + part
     )
     figure = ellipses(one.title, subtitle, "mean sojourn", panels)
-    says = f"Delay against goodput of each candidate: {one.title}"
+    says = f"Delay and goodput of each candidate: {one.title}"
     return {
         "svg": parts.svg(figure, says),
         "subtitle": subtitle,
@@ -222,8 +223,8 @@ def _cloud(whole: Evaluation, at: int, cell: SweepCell) -> Cloud:
 
 
 def _looks(candidates: Sequence[str]) -> list[tuple[str, str]]:
-    """Colour and marker of each: a discipline's own colour, if all differ, else by turn. As long as
-    there are markers, no two are alike."""
+    """The colour and marker of each candidate: the discipline's own colour if all disciplines
+    differ, otherwise by turn. All are different while there are enough markers."""
     kinds = [each.partition(" ")[0] for each in candidates]
     apart = len(set(kinds)) == len(kinds)
     found: list[tuple[str, str]] = []
@@ -252,5 +253,5 @@ def _facts(whole: Evaluation) -> list[tuple[str, str]]:
         ("Baseline", whole.candidates[0]),
         ("Candidates", ", ".join(whole.candidates[1:])),
     ]
-    facts += [(f"Not evaluated: {those}", why) for why, those in phrases.left_out(whole)]
+    facts += [(f"Not evaluated: {names}", why) for why, names in phrases.left_out(whole)]
     return facts

@@ -1,4 +1,4 @@
-"""What claims and findings say, for terminal and page."""
+"""The words for claims and findings, on the terminal and the page."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ SIGNS: dict[Standing, str] = {
 
 
 def quantity(assessment: Assessment, key: str) -> Quantity | None:
-    """What a column is, in some cell of the criterion."""
+    """The quantity of a column, from the first cell that has it."""
     cells = (cell.at.quantities for cell in assessment.grid.cells)
     return next((known[key] for known in cells if key in known), None)
 
 
 def name(assessment: Assessment, claim: Claim) -> str:
-    """What is looked at: "sojourn p95", "goodput of II over I"."""
+    """The name of a claim's number: "sojourn p95", "goodput of II over I"."""
     first = quantity(assessment, claim.of)
-    said = claim.of if first is None else first.name
+    title = claim.of if first is None else first.name
     if claim.over is not None:
         second = quantity(assessment, claim.over)
-        return f"{said} over {claim.over if second is None else second.name}"
-    return f"harm to {claim.of.partition(':')[2] or claim.of}" if claim.harm else said
+        return f"{title} over {claim.over if second is None else second.name}"
+    return f"harm to {claim.of.partition(':')[2] or claim.of}" if claim.harm else title
 
 
 def asks(assessment: Assessment, claim: Claim, baseline: str) -> str:
-    """Its threshold: "at most 0.5 × pfifo's", "at most 80 ms"; empty where there is none."""
+    """A claim's threshold: "at most 0.5 × pfifo's", "at most 80 ms"; empty if there is none."""
     if claim.harm:
         return f"at most {baseline}'s"
     if claim.between is not None:
@@ -54,7 +54,7 @@ def asks(assessment: Assessment, claim: Claim, baseline: str) -> str:
 
 
 def number(found: Finding) -> tuple[str, str]:
-    """`0.42 ×` and `±0.03`; `31 ms` and `±2`; a dash where there is none."""
+    """`0.42 ×` and `±0.03`; `31 ms` and `±2`; a dash for an unknown number."""
     if math.isnan(found.number.value):
         return "–", ""
     half = (found.number.high - found.number.low) / 2
@@ -63,7 +63,7 @@ def number(found: Finding) -> tuple[str, str]:
 
 
 def where(conditions: Conditions) -> str:
-    """A cell: "count 4, rate 5 Mbit/s"; empty where the criterion has one."""
+    """A cell's conditions: "count 4, rate 5 Mbit/s"; empty if the criterion has one cell."""
     heads = headings(list(conditions))
     return ", ".join(
         f"{head} {written(value)}" for head, value in zip(heads, conditions.values(), strict=True)
@@ -71,7 +71,7 @@ def where(conditions: Conditions) -> str:
 
 
 def counts(found: list[ClaimResult]) -> dict[Standing, int]:
-    """How many claims have which verdict."""
+    """The number of claims with each verdict."""
     words = [each.verdict for each in found]
     return {word: words.count(word) for word in SIGNS}
 
@@ -80,39 +80,39 @@ def sentence(whole: Evaluation, candidate: str) -> str:
     """`fq_codel: 20 of 24 claims hold; fails: 5.1.1 goodput`."""
     found = whole.of(candidate)
     count = counts(found)
-    judged = count["holds"] + count["fails"] + count["unclear"]
-    if not judged:
-        return f"{whole.called[candidate]}: the baseline: its numbers are shown and not judged."
-    said = [f"{whole.called[candidate]}: {count['holds']} of {judged} claims hold"]
+    thresholds = count["holds"] + count["fails"] + count["unclear"]
+    if not thresholds:
+        return f"{whole.called[candidate]}: the baseline: its numbers are shown without a verdict."
+    parts = [f"{whole.called[candidate]}: {count['holds']} of {thresholds} claims hold"]
     for verdict, word in (
         ("fails", "fails"),
-        ("unclear", "not clear with these seeds"),
+        ("unclear", "undecided with these seeds"),
         ("unknown", "no number"),
     ):
-        those = [
+        names = [
             f"{assessment.criterion.section} {name(assessment, row[0].claim)}"
             for assessment in whole.assessments
             for row in assessment.results
             if row[whole.candidates.index(candidate)].verdict == verdict
         ]
-        if those:
-            said.append(f"{word}: {', '.join(dict.fromkeys(those))}")
-    return "; ".join(said) + "."
+        if names:
+            parts.append(f"{word}: {', '.join(dict.fromkeys(names))}")
+    return "; ".join(parts) + "."
 
 
 def ranking(whole: Evaluation) -> str:
     """`Claims that hold, of 29 with a threshold: pie 21, cake 21, codel 19.`"""
     found = {name: counts(whole.of(name)) for name in whole.candidates[1:]}
-    judged = {one["holds"] + one["fails"] + one["unclear"] for one in found.values()}
+    thresholds = {one["holds"] + one["fails"] + one["unclear"] for one in found.values()}
     best = sorted(found, key=lambda each: -found[each]["holds"])
-    said = ", ".join(f"{whole.called[each]} {found[each]['holds']}" for each in best)
-    count, baseline = max(judged, default=0), whole.called[whole.candidates[0]]
-    return f"Claims that hold, of {count} with a threshold: {said}. The baseline is {baseline}."
+    scores = ", ".join(f"{whole.called[each]} {found[each]['holds']}" for each in best)
+    count, baseline = max(thresholds, default=0), whole.called[whole.candidates[0]]
+    return f"Claims that hold, of {count} with a threshold: {scores}. The baseline is {baseline}."
 
 
 def left_out(whole: Evaluation) -> list[tuple[str, str]]:
-    """Why candidates of the suite are not evaluated, and which, those with one reason together."""
+    """The reasons why candidates of the suite are not evaluated, each with its candidates."""
     reasons: dict[str, list[str]] = {}
     for one in whole.left_out:
         reasons.setdefault(one.why, []).append(one.candidate)
-    return [(why, ", ".join(those)) for why, those in reasons.items()]
+    return [(why, ", ".join(candidates)) for why, candidates in reasons.items()]

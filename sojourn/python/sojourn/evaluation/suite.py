@@ -1,19 +1,19 @@
 """Reads a suite: a folder with suite.toml and the scenario files that it names.
 
 [suite]        title, source, about; of: "qdisc" or "congestion"; baseline, others: candidates in
-               tc's or TCP's words ("the rest": all that others does not name); at: the key that a
-               candidate takes; link: the one under study; seeds, quick_seeds
-[sources]      where thresholds are from, by a name that claims use
+               tc's or TCP's words ("the rest": all that others does not name); at: the key of the
+               candidate; link: the link under study; seeds, quick_seeds
+[sources]      sources of thresholds, by a name that claims use
 [[criteria]]   name, section, force (must, should, ...), title, scenario (a file); at, link:
-               other than the suite's; alone: a scenario of the legacy flows without a candidate
+               instead of the suite's; alone: a scenario of the legacy flows without a candidate
                claims: a list of
                  of, over          a column of `sojourn compare`; the ratio of two
-                 at_most, at_least, between   what it is to be; none: it is reported
-                 times_baseline    the threshold counts in the baseline's number of the same cell
-                 harm              Ware et al. 2019: the share that `of` loses against `alone`,
-                                   at most what the baseline takes from it
-                 source            whose threshold that is: a name in [sources], or words
-[[missing]]    section, force, title, needs: what can't be run yet, and for want of what
+                 at_most, at_least, between   the threshold; none: the number is reported
+                 times_baseline    the threshold is a factor of the baseline's number in the cell
+                 harm              Ware et al. 2019: the share that `of` loses against `alone`, at
+                                   most the share that it loses to the baseline
+                 source            the source of the threshold: a name in [sources], or words
+[[missing]]    section, force, title, needs: sections that can't be run yet, and what they need
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Of: TypeAlias = Literal["qdisc", "congestion"]
 
 @dataclass(frozen=True)
 class Claim:
-    """What a criterion asks of a number."""
+    """The condition that a criterion sets on a number."""
 
     of: str
     over: str | None = None
@@ -50,20 +50,20 @@ class Claim:
 
     @property
     def judged(self) -> bool:
-        """Whether it has a threshold; else it is reported."""
+        """Whether the claim has a threshold; otherwise its number is reported."""
         return self.harm or any(
             each is not None for each in (self.at_most, self.at_least, self.between)
         )
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those it reads."""
+        """The columns that the claim reads."""
         return (self.of,) if self.over is None else (self.of, self.over)
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """One scenario, and what is asked of it."""
+    """One scenario and the claims about it."""
 
     name: str
     section: str
@@ -78,7 +78,7 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Missing:
-    """A section that nothing here can run."""
+    """A section that sojourn can't run."""
 
     section: str
     force: str
@@ -88,7 +88,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Head:
-    """What holds for all criteria."""
+    """The settings of all criteria."""
 
     title: str
     source: str
@@ -123,23 +123,23 @@ class Suite:
 
     @property
     def word(self) -> str:
-        """What `--suite` calls it: the name of one of ours, or a folder."""
+        """The value of `--suite`: the name of one of sojourn's suites, or a folder."""
         return self.name if self.folder == SUITES / self.name else str(self.folder)
 
     def source(self, claim: Claim) -> str:
-        """Whose threshold that is, in words."""
+        """The source of the claim's threshold, in words."""
         return self.sources.get(claim.source, claim.source)
 
     def scenario(self, criterion: Criterion) -> Scenario:
-        """What a criterion is run on."""
+        """The scenario of a criterion."""
         return load(self.folder / criterion.scenario)
 
     def alone(self, criterion: Criterion) -> Scenario | None:
-        """The same without a candidate, where the criterion needs that."""
+        """The scenario without a candidate, if the criterion has one."""
         return None if criterion.alone is None else load(self.folder / criterion.alone)
 
     def only(self, words: tuple[str, ...]) -> Suite:
-        """The suite with these criteria alone, by name or section.
+        """The suite with only these criteria, by name or section.
 
         Raises:
             UserError: there is no such criterion.
@@ -162,10 +162,10 @@ def names() -> list[str]:
 
 
 def read(name: str | Path) -> Suite:
-    """A suite of ours by its name, or the one in a folder.
+    """Reads a suite of sojourn by its name, or the suite in a folder.
 
     Raises:
-        UserError: there is none, or it does not say what it must.
+        UserError: there is none, or it is wrong.
     """
     folder = SUITES / name if str(name) in names() else Path(name)
     path = folder / FILE
@@ -173,7 +173,7 @@ def read(name: str | Path) -> Suite:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(
-            f"{name} is no suite: {error.strerror or error}: {path}",
+            f"{name} is not a suite: {error.strerror or error}: {path}",
             f"suites: {', '.join(names())}, or a folder with {FILE}",
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -183,7 +183,9 @@ def read(name: str | Path) -> Suite:
         whole = shapes.read(_File, found)
         _check(whole)
     except ValueError as error:
-        raise UserError(f"{path}: {error}", "docs/evaluate.md says what a suite holds") from None
+        raise UserError(
+            f"{path}: {error}", "docs/evaluate.md describes the keys of a suite"
+        ) from None
     return Suite(folder.name, folder, whole.suite, whole.criteria, whole.sources, whole.missing)
 
 
@@ -193,9 +195,9 @@ def _check(whole: _File) -> None:
         raise ValueError("criteria: none")
     for number, one in enumerate(whole.criteria):
         if called.count(one.name) > 1:
-            raise ValueError(f"criteria.{number}.name: {one.name!r} is there twice")
+            raise ValueError(f"criteria.{number}.name: {one.name!r} is used twice")
         if Path(one.name).name != one.name or one.name in (".", ".."):
-            raise ValueError(f"criteria.{number}.name: {one.name!r} is no name of a folder")
+            raise ValueError(f"criteria.{number}.name: {one.name!r} can't be the name of a folder")
         if not one.claims:
             raise ValueError(f"criteria.{number}.claims: none")
         for place, claim in enumerate(one.claims):
@@ -209,19 +211,19 @@ def _check_claim(claim: Claim, criterion: Criterion) -> None:
     grid.check(claim.columns)
     bounds = [claim.at_most, claim.at_least, claim.between, claim.harm or None]
     if sum(each is not None for each in bounds) > 1:
-        raise ValueError("at_most, at_least, between or harm: one of them")
+        raise ValueError("at_most, at_least, between, harm: only one of them is allowed")
     if claim.between is not None and not (
         len(claim.between) == 2 and claim.between[0] < claim.between[1]
     ):
         raise ValueError("between: two numbers, the lower first")
     if claim.judged and not claim.source:
-        raise ValueError("source: a threshold has one")
+        raise ValueError("source: a threshold needs a source")
     if claim.harm and criterion.alone is None:
         raise ValueError("harm: the criterion needs a scenario `alone`")
 
 
 def _check_keys(shape: Any, value: Any, place: str = "") -> None:
-    """Refuses a key that nothing reads, which is a slip."""
+    """Refuses a key that nothing reads, such as a misspelled one."""
     if isinstance(value, list):
         for number, each in enumerate(value):
             _check_keys(shape, each, f"{place}.{number}")

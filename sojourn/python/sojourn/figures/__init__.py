@@ -4,9 +4,9 @@
 
     figures.save(figures.timeline(Run.open("runs/home")), "home.svg")
 
-`save` writes PNG, SVG or PDF, and PGF where LaTeX is installed. Drawn again from the same Runs, a
-file has the same bytes. For a paper each function takes `paper=figures.ONE_COLUMN`, and for a panel
-of a figure of yours `ax`.
+`save` writes PNG, SVG or PDF, and PGF if LaTeX is installed. The same Runs give the same bytes. For
+a paper each function takes `paper=figures.ONE_COLUMN`; with `ax` it draws into a panel of another
+figure.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ __all__ = [
 
 
 def all_for(runs: Sequence[Run], *, paper: Paper | None = None) -> dict[str, Figure]:
-    """Every figure that these Runs can fill, by a name that can be a file's: "timeline-fq_codel",
-    "cdf-sojourn"; for a paper where that is given."""
+    """Every figure that these Runs can fill, by a name for a file: "timeline-fq_codel",
+    "cdf-sojourn". With `paper`, for a paper."""
     series.check(runs)
     with holding(runs):
         return _all_for(runs, paper)
 
 
 def _all_for(runs: Sequence[Run], paper: Paper | None) -> dict[str, Figure]:
-    # What a paper calls its Runs is of all of them. A figure of one alone has the sizes.
+    # A paper's names and order are for all Runs together. A figure of one Run takes only the sizes.
     one = paper.with_(labels={}, colours={}, order=()) if paper is not None else None
     found: dict[str, Figure] = {}
     for run, link in zip(runs, series.bottlenecks(runs), strict=True):

@@ -1,5 +1,5 @@
-"""Runs beside each other in two forms that users of flent look for: all that happened in stacked
-panels on the same axes, and boxes of how it was spread."""
+"""Runs beside each other in two forms that users of flent know: stacked panels over time on the
+same axes, and boxes of the distributions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sojourn.figures.series import Line
 from sojourn.records import Run
 
 MOST_BESIDE = 6
-"""Runs in one row of columns; more are drawn in further figures."""
+"""Most Runs in one row; more Runs are drawn in further figures."""
 BOX = (0.05, 0.25, 0.5, 0.75, 0.95)
 """The quantiles of a box: ends of the whiskers, ends of the box, the line in it."""
 
@@ -28,8 +28,8 @@ def stacked(
     ax: Axes | None = None,
     paper: style.Paper | None = None,
 ) -> Figure:
-    """A column for each Run (at most `MOST_BESIDE`), panels on the same axes: goodput one way, the
-    other way, ping RTT. The default is the first seed of each."""
+    """A column for each Run (at most `MOST_BESIDE`), with panels on the same axes: goodput in each
+    direction, ping RTT. The default seed is each Run's first."""
     runs = style.ordered(runs)[:MOST_BESIDE]
     series.check(runs)
     links = series.bottlenecks(runs)
@@ -61,8 +61,8 @@ def stacked(
 
 
 def peaks(runs: Sequence[Run], links: Sequence[str | None], seed: int | None = None) -> bool:
-    """Whether the goodput of any of them, of this seed or the first, is at some time above its link's
-    rate."""
+    """Whether the goodput of a Run exceeds its link's rate at some time, in this seed or the
+    first."""
     return any(
         series.above_rate(run, run.seeds[0] if seed is None else seed, link)
         for run, link in zip(runs, links, strict=True)
@@ -72,7 +72,7 @@ def peaks(runs: Sequence[Run], links: Sequence[str | None], seed: int | None = N
 def _rows(
     runs: Sequence[Run], links: Sequence[str | None], seed: int | None
 ) -> dict[str, list[Line]]:
-    """What each row shows, and a line of each Run for it; a row of nothing is left out."""
+    """The title of each row, with a line for each Run; rows without data are left out."""
     names = series.ways(runs, links)
     titles = [*(f"{name} [Mbit/s]" for name in names), "ping RTT [ms]"]
     rows: dict[str, list[Line]] = {title: [] for title in titles}
@@ -111,8 +111,9 @@ def _row(
 def boxes(
     runs: Sequence[Run], *, ax: Axes | None = None, paper: style.Paper | None = None
 ) -> Figure:
-    """Boxes of the ping RTT, and of the goodput of all flows in each interval: quartiles, the median,
-    whiskers to the 5th and the 95th percentile. All seeds together, without the warm-up."""
+    """Boxes of the ping RTT, and of the goodput of all flows in each interval: quartiles, the
+    median, whiskers to the 5th and the 95th percentile. All seeds are pooled, without the
+    warm-up."""
     runs = style.ordered(runs)
     series.check(runs)
     looks = style.looks(runs, series.bottlenecks(runs))
@@ -179,7 +180,7 @@ def _quantiles(values: Floats) -> Floats:
 
 
 def _goodputs(run: Run) -> Floats:
-    """Of all flows together, in each interval after the warm-up, of all seeds."""
+    """The goodput of all flows together, in each interval after the warm-up, of all seeds."""
     found = []
     for seed in run.seeds:
         total = series.total(list(series.goodputs(run, seed).values()))

@@ -1,5 +1,5 @@
-"""Who gets more where two kinds of flows share a link: the ratio of their goodputs in each cell of a
-map, by the link's rate and the flows' RTT."""
+"""The ratio of the goodputs of two kinds of flows that share a link, as a map over the link's rate
+and the flows' RTT."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from sojourn.records import Run
 from sojourn.traffic import is_greedy
 
 MOST = 8
-"""A ratio from which on a cell has the full colour; the other way round likewise."""
+"""From this ratio on, or its inverse, a cell has the full colour."""
 
 
 class NoCoexistenceError(UserError):
-    """These Runs do not have two kinds of flows to compare."""
+    """These Runs lack two kinds of flows to compare."""
 
 
 @style.drawn
@@ -37,7 +37,7 @@ def coexistence(
     paper: style.Paper | None = None,
 ) -> Figure:
     """The goodput of one [[flow]] entry over that of another in each Run, as a map: the link's rate
-    upwards, the RTT to the right. The defaults are the first two entries of TCP."""
+    upwards, the RTT to the right. The default entries are the first two of TCP."""
     series.check(runs)
     mine, other = _pair(runs, first, second)
     cells = [
@@ -72,11 +72,11 @@ def coexistence(
 
 
 _COLOURS = LinearSegmentedColormap.from_list("shares", [style.ORANGE, "#ffffff", style.SKY])
-"""The second flow's colour, an equal share, and the first one's."""
+"""The colours of the second flow, of an equal share, and of the first flow."""
 
 
 def can_map(runs: Sequence[Run]) -> bool:
-    """Whether several Runs differ in rate or RTT and have two entries of TCP."""
+    """Whether there are several Runs that differ in rate or RTT and have two entries of TCP."""
     if len(runs) < 4:
         return False
     try:
@@ -91,7 +91,7 @@ def can_map(runs: Sequence[Run]) -> bool:
 
 
 def _entries(run: Run) -> dict[int, str]:
-    """The [[flow]] entries of endless TCP, by number, with the name of each."""
+    """The [[flow]] entries of endless TCP: the name of each, by number."""
     found: dict[int, str] = {}
     for flow in run.meta.flows:
         if flow.congestion is not None and is_greedy(flow.kind) and not flow.finite:
@@ -125,7 +125,8 @@ def _bps(run: Run, link: str | None) -> int:
 
 
 def _rtt(run: Run, flow: str, link: str | None) -> tuple[str, float]:
-    """The RTT by propagation, as it is written, or what the links take; and a number to sort by, ms."""
+    """The propagation RTT, as written in the scenario or the sum of the links' delays; and a number
+    to sort by, ms."""
     written = likeness.facts(run).get(("flow", flow, "rtt"))
     info = next(one for one in run.meta.flows if one.name.removesuffix(".1") == flow)
     takes = 2 * sum(run.meta.link(name).delay_ns for name in info.path) / 1e6
@@ -135,7 +136,7 @@ def _rtt(run: Run, flow: str, link: str | None) -> tuple[str, float]:
 
 
 class _Cell:
-    """A Run in its place."""
+    """A Run and its place in the map."""
 
     def __init__(self, run: Run, link: str | None, mine: str, other: str) -> None:
         self.bps = _bps(run, link)

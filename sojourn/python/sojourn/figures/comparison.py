@@ -1,5 +1,5 @@
-"""Runs side by side: bars with 95 % intervals, and delay against goodput, between which a queue
-discipline has to choose.
+"""Runs side by side: bars with 95 % intervals, and delay against goodput, the trade-off of a queue
+discipline.
 
 The ellipse is that of Winstein and Balakrishnan (TCP ex Machina, SIGCOMM 2013), which RFC 7928 §2.6
 adopts: one standard deviation of the Gaussian fitted to the seeds' points, tilted by their
@@ -262,10 +262,10 @@ MOST_NAMES = 12
 
 
 def _names(axes: Axes, ends: Sequence[tuple[style.Look, tuple[float, float]]]) -> None:
-    """Writes each Run's name beside its point: right, left, above or below, wherever it covers
+    """Writes each Run's name beside its point: right, left, above or below, where it covers
     nothing.
 
-    A name without room among dozens of points is left out: the bars have them all.
+    A name without room among dozens of points is left out; the bars have all names.
     """
     point = axes.figure.dpi / 72
     at = {look.label: axes.transData.transform(centre) for look, centre in ends}

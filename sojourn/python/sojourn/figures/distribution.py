@@ -1,5 +1,5 @@
-"""How long packets waited, as a distribution: one curve for each Run, or for each phase of one Run.
-Seeds are pooled, and the 95th and 99th percentiles marked."""
+"""The distribution of waiting times: a curve for each Run, or for each phase of one Run. Seeds are
+pooled; the 95th and 99th percentiles are marked."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ MARKED = (0.5, 0.95, 0.99)
 
 
 def distribution(run: Run, what: What, link: str | None) -> Distribution:
-    """The distribution of one Run, all its seeds pooled, without the warm-up; of sojourn times at
-    this link."""
+    """The distribution of one Run, without the warm-up, all seeds pooled; sojourn times are those
+    of this link."""
     if what == "sojourn":
         return series.sojourns(run, link)
     of = {"rtt": series.rtts, "ping": series.ping_rtts, "completion": series.completions}

@@ -1,4 +1,4 @@
-"""Delay against goodput: a point for each run, and the ellipse that they lie in.
+"""Delay against goodput: a point for each run, and the ellipse of each candidate's points.
 
 RFC 7928 section 2.7 asks for this figure. The ellipse is the contour at one standard deviation of
 the Gaussian of maximum likelihood (Winstein 2014); the marker is the median of each axis.
@@ -20,13 +20,13 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from sojourn.figures import style
 
 COLUMNS = 3
-"""Panels beside each other, at most."""
+"""Most panels side by side."""
 LOG_FROM = 8
 """The axis of delays is logarithmic if they differ by more than this factor."""
 LEGEND_LINE = 0.165
-"""Inches of a candidate in the legend."""
+"""The width of a candidate in the legend, inches."""
 FEW_TICKS_FROM = 80
-"""Above this factor a logarithmic axis has a number at powers of ten only: there is no room."""
+"""Above this factor a logarithmic axis has numbers only at powers of ten, because room is short."""
 LEAST_SPAN = 0.8
 """The axis of goodput begins at this share of the highest, or lower."""
 
@@ -44,7 +44,7 @@ class Cloud:
 
 @dataclass(frozen=True)
 class Panel:
-    """What has the same conditions."""
+    """The candidates under the same conditions."""
 
     title: str
     clouds: Sequence[Cloud]
@@ -55,7 +55,7 @@ def ellipses(title: str, subtitle: str, delay: str, panels: Sequence[Panel]) -> 
     """Delay against goodput, a panel for each condition and a colour for each candidate.
 
     Args:
-        delay: what the delays are, for the label of their axis.
+        delay: the kind of delay, for the label of its axis.
     """
     columns = min(COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
@@ -87,7 +87,7 @@ def ellipses(title: str, subtitle: str, delay: str, panels: Sequence[Panel]) -> 
         if math.isfinite(value)
     ]
     if rates:
-        # Not so near that hundredths of a Mbit/s fill the panel.
+        # A minimal span, so that hundredths of a Mbit/s do not fill the panel.
         low = min(*rates, LEAST_SPAN * max(rates))
         for axes in places[: len(panels)]:
             axes.set_ylim(0.97 * low, 1.03 * max(rates))
@@ -144,7 +144,7 @@ def _panel(axes: Axes, panel: Panel, log: tuple[float, float] | None) -> None:
 def _ellipse(
     axes: Axes, points: np.ndarray[tuple[int, int], np.dtype[np.float64]], colour: str, log: bool
 ) -> None:
-    """On a logarithmic axis it is that of the logarithms."""
+    """The ellipse of a cloud; on a logarithmic axis, that of the logarithms."""
     if log:
         points = np.column_stack((np.log10(points[:, 0]), points[:, 1]))
     x, y = contour(points)

@@ -1,4 +1,4 @@
-"""One Run over time: goodput of the flows, what the queue did to them, and why. A measurement's
+"""One Run over time: the goodput of the flows, the queue, and the drops and marks. A measurement's
 phases are shaded and named.
 
 The panels share a time axis: goodput, sojourn and ping, backlog with the discipline's own state,
@@ -98,7 +98,7 @@ class _View:
         self.cwnds = series.cwnds(run, seed)
         self.measured = series.is_measured(run)
         if self.measured:
-            # Connections come and go with the phases, so each direction's sum is shown.
+            # Connections begin and end with the phases, so each direction's sum is shown.
             self.goodputs = series.by_direction(run, self.goodputs)
             self.cwnds = series.by_direction(run, self.cwnds)
         self.losses = series.losses(run, seed, link)
@@ -180,8 +180,8 @@ def _goodput(axes: Axes, view: _View) -> None:
 
 
 def _rate_of_all(view: _View) -> tuple[str, float | None]:
-    """The link's rate, of one that moves the mean: what it is called, and Mbit/s; None unless every
-    flow that carries data crosses the link. Otherwise their sum is no share of it."""
+    """The name and the value of the link's rate, Mbit/s; the mean if the rate varies. None unless
+    every flow that carries data crosses the link; otherwise their sum is not a share of it."""
     if view.link is None or view.measured:
         return "rate", None
     mean = mean_rates(view.run).get(view.link)
@@ -265,7 +265,8 @@ def _sojourn(axes: Axes, view: _View) -> None:
         for name, line in series.two_queues(view.queue).items():
             everything.append(line.y)
             _plot(axes, line, _Pen(style.TWO_QUEUES[name], width=1.0), name)
-            # An empty queue is below a logarithmic axis. Its name is at its median where it was not.
+            # An empty queue is below a logarithmic axis. The label is at its median while not
+            # empty.
             waited = line.y[line.y > 0]
             usual = float(np.median(waited)) if waited.size else 0.0
             ends[name] = (Line(line.t, np.maximum(line.y, usual)), style.TWO_QUEUES[name])
@@ -284,8 +285,8 @@ def _sojourn(axes: Axes, view: _View) -> None:
 
 
 def logarithmic(axes: Axes, values: Floats) -> None:
-    """A logarithmic y axis if the values span more than a factor of 30, else a linear one from
-    0."""
+    """Sets a logarithmic y axis if the values span more than a factor of 30, otherwise a linear one
+    from 0."""
     low, high = float(np.quantile(values, 0.02)), float(values.max())
     if high / low > 30:
         axes.set_yscale("log", nonpositive="clip")
@@ -325,7 +326,7 @@ def _backlog(axes: Axes, view: _View) -> None:
         style.note(axes, "the queue was not recorded")
     remarks = []
     for name, level in state.levels.items():
-        # A limit far above the backlog would flatten it: a remark names it instead.
+        # A limit far above the backlog would flatten the curve, so a remark has it instead.
         if level <= 1.6 * axes.get_ylim()[1]:
             axes.set_ylim(0, max(axes.get_ylim()[1], 1.1 * level))
             axes.axhline(
@@ -373,7 +374,7 @@ def _losses(axes: Axes, view: _View) -> None:
         colour = style.CAUSES.get(one.cause, style.MUTED)
         ticks, weight = _stripes(one.t, right)
         segments = [np.array([(t, row + 0.12), (t, row + 0.88)]) for t in ticks]
-        # Where a tick is several events, the stripe's depth of colour is their number.
+        # If a tick stands for several events, the darker stripe shows more of them.
         axes.add_collection(
             LineCollection(
                 segments, colors=colour, linewidths=0.7, alpha=weight, rasterized=len(segments) > 400, gid=one.name,

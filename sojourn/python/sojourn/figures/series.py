@@ -1,8 +1,8 @@
-"""The data of figures and report from a Run's tables: plain arrays, in the units people read.
+"""The data of figures and report from a Run's tables: plain arrays, in units for people.
 
-Times are seconds, sojourn times and RTTs milliseconds, rates Mbit/s (10^6 bit/s). A null of a table
+Times are seconds, sojourn times and RTTs milliseconds, rates Mbit/s (10^6 bit/s). A null in a table
 is NaN here and leaves a gap in a line. Nothing is averaged or smoothed. A figure shows the tables'
-values or, where there are more points than pixels, the least and the largest of every few (`thin`).
+values. With more points than pixels it shows the least and the largest of every few (`thin`).
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def column(table: pl.DataFrame, name: str, scale: float = 1.0) -> Line:
 
 
 def two_queues(table: pl.DataFrame) -> dict[str, Line]:
-    """Of a discipline with a short queue and a classic one: how long the oldest packet of each has
-    waited, ms; of others nothing."""
+    """For a discipline with a short queue and a classic one: the waiting time of the oldest packet
+    of each, ms; for others nothing."""
     lines = {
         "queue L": column(table, "l4s_delay_ns", 1e-6),
         "queue C": column(table, "classic_delay_ns", 1e-6),
@@ -92,8 +92,8 @@ def two_queues(table: pl.DataFrame) -> dict[str, Line]:
 
 
 def throughput(table: pl.DataFrame) -> Line:
-    """Mbit/s that left the queue in each interval, from one link's `queue` table; NaN where nothing
-    counted them."""
+    """Mbit/s that left the queue in each interval, from one link's `queue` table; NaN for intervals
+    without counters."""
     sent = table["sent_bytes"]
     line = _rate(table["t_ns"].to_numpy(), np.cumsum(sent.fill_null(0).to_numpy()))
     return Line(line.t, np.where(sent.is_null().to_numpy(), np.nan, line.y))
@@ -117,8 +117,8 @@ WAYS = {"down": "download", "up": "upload"}
 
 
 def by_direction(run: Run, lines: Mapping[str, Line]) -> dict[str, Line]:
-    """Lines of a measurement's connections, summed for each direction: "download", "upload". There
-    is a gap where nothing was sent."""
+    """Lines of a measurement's connections, summed for each direction: "download", "upload", with a
+    gap where nothing was sent."""
     summed = {}
     for direction, word in WAYS.items():
         mine = [line for name, line in lines.items() if run.meta.flow(name).direction == direction]
@@ -128,7 +128,7 @@ def by_direction(run: Run, lines: Mapping[str, Line]) -> dict[str, Line]:
 
 
 def gaps(line: Line) -> Line:
-    """A line with a gap wherever samples are much further apart than usual, so that it is not drawn
+    """A line with a gap between samples that are much further apart than usual. So no line is drawn
     through times without measurements."""
     if line.t.size < 3:
         return line
@@ -148,8 +148,8 @@ def by_way(run: Run, lines: Mapping[str, Line], link: str | None) -> tuple[Line,
 
 
 def above_rate(run: Run, seed: int, link: str | None) -> set[str]:
-    """Which goodputs are at some time more than links carried then or ever: "there", across this
-    link, "back", of all other flows, "goodput", of all. A measurement has none."""
+    """The goodputs that exceed, at some time, the most that the links carried: "there" across this
+    link, "back" of all other flows, "goodput" of all. A measurement has none."""
     if is_measured(run):
         return set()
     flows = goodputs(run, seed)
@@ -164,8 +164,8 @@ def above_rate(run: Run, seed: int, link: str | None) -> set[str]:
 
 
 def _most_carried(run: Run, seed: int, link: str | None) -> dict[str, float]:
-    """The most that the links of these flows carried in any interval, Mbit/s. Flows share the link on
-    their path that carries least; infinite where a flow crosses none that is sampled."""
+    """The most that the links of these flows carried in any interval, Mbit/s. A flow counts for the
+    slowest sampled link on its path; infinite if it crosses none."""
     table = run.table("queue", seed)
     most = {
         str(key[0]): float(
@@ -183,8 +183,8 @@ def _most_carried(run: Run, seed: int, link: str | None) -> dict[str, float]:
 
 
 def ways(runs: Sequence[Run], links: Sequence[str | None]) -> tuple[str, str]:
-    """What the goodput across the compared links is called, and that of all other flows: of
-    measurements of downloads and of uploads."""
+    """The names for the goodput across the compared links, and for that of all other flows; for
+    measurements those of downloads and uploads."""
     found = {
         ("down", "up") if is_measured(run) else quantities.ways(link, run.meta)
         for run, link in zip(runs, links, strict=True)
@@ -194,8 +194,8 @@ def ways(runs: Sequence[Run], links: Sequence[str | None]) -> tuple[str, str]:
 
 
 def is_measured(run: Run) -> bool:
-    """Whether the Run is a measurement: it has phases, its flows come and go, and there is no
-    warm-up."""
+    """Whether the Run is a measurement: it has phases, its flows begin and end with them, and it
+    has no warm-up."""
     return bool(run.meta.phases)
 
 
@@ -228,8 +228,8 @@ def pings(run: Run, seed: int, probe: str) -> Line:
 
 
 def idle_rtt(run: Run, seed: int, probe: str) -> float | None:
-    """The RTT of a probe, ms, that no queue adds to: of a simulation that of its path, of a measurement
-    the median of its first idle phase; None: not known."""
+    """The RTT of a probe without queues, ms: for a simulation that of its path, for a measurement
+    the median of its first idle phase; None: unknown."""
     if is_measured(run):
         idle = next(
             (phase.name for phase in run.meta.phases_of(seed) if phase.kind == "idle"), None
@@ -241,8 +241,8 @@ def idle_rtt(run: Run, seed: int, probe: str) -> float | None:
 
 
 def one_way_lines(run: Run, seed: int) -> dict[str, Line]:
-    """How late the datagrams of each flow of video, calls and the like came, ms: the largest one-way
-    delay of each sample. NaN where none came."""
+    """The one-way delays of each flow of datagrams (video, calls), ms: the largest of each sample;
+    NaN if none arrived."""
     lines = {
         name: column(part, "delay_max_ns", 1e-6)
         for name, part in _by_flow(run, run.table("flow", seed))
@@ -274,7 +274,7 @@ def _rate(t_ns: NDArray[np.int64], total_bytes: NDArray[np.int64], *, since_0: b
     if t_ns.size == 0:
         return EMPTY
     # The first interval begins at 0, when nothing had been delivered. For a connection that began
-    # later it is as long as the second.
+    # later, its first interval is taken to be as long as its second.
     began = 0 if since_0 or t_ns.size < 2 else max(2 * int(t_ns[0]) - int(t_ns[1]), 0)
     before = np.concatenate(([began], t_ns[:-1]))
     took = (t_ns - before) / 1e9
@@ -309,7 +309,7 @@ def ceiling(goodput: Line, rate_mbps: float | None = None) -> float | None:
 
 
 PEAKS = "what waited behind a lost segment, delivered at once"
-"""What the peaks above the ceiling are."""
+"""The explanation of the peaks above the ceiling."""
 ABOVE_RATE = f"above the link's rate: {PEAKS}"
 
 
@@ -401,8 +401,8 @@ def state(table: pl.DataFrame, link: LinkInfo) -> State:
 
 
 def counts_bytes(table: pl.DataFrame, kind: str) -> bool:
-    """Whether the discipline's limit and average are bytes. bfifo's are. RED's may be either, which
-    its average shows."""
+    """Whether the discipline's limit and average are bytes. bfifo's are. RED's may be either; its
+    average shows which."""
     if kind == "bfifo":
         return True
     if kind != "red":
@@ -410,7 +410,7 @@ def counts_bytes(table: pl.DataFrame, kind: str) -> bool:
     average = table["average"].drop_nulls()
     if average.is_empty() or average.max() == 0:
         return False
-    # RED's average follows the backlog, so it is nearer to the one in its own unit.
+    # RED's average follows the backlog, so it is nearer to the backlog in its own unit.
     mean = float(np.asarray(average).mean())
     distance = [
         abs(np.log((mean + 1) / (float(table[name].to_numpy().mean()) + 1)))
@@ -441,7 +441,7 @@ class Losses:
     cause: str
     marked: bool
     t: Floats
-    """When, seconds, ascending."""
+    """The times, seconds, ascending."""
 
     @property
     def name(self) -> str:
@@ -463,8 +463,8 @@ def losses(run: Run, seed: int, link: str | None) -> list[Losses]:
 
 
 def _counted(run: Run, seed: int, link: str | None) -> list[Losses]:
-    """Losses from the queue's own counters, where single drops were not observed. All of an
-    interval are put at its end."""
+    """Losses from the queue's counters, if single drops were not observed. All of an interval are
+    put at its end."""
     table = queue(run, seed, link)
     t = table["t_ns"].to_numpy() / 1e9
     found = []
@@ -509,7 +509,7 @@ def sojourns(run: Run, link: str | None) -> Distribution:
 
 
 def completions(run: Run) -> Distribution:
-    """How long transfers took, of those that began after the warm-up."""
+    """The completion times of transfers that began after the warm-up."""
     if not run.seeds:
         return NOTHING
     table = run.table("transfers").filter(pl.col("start_ns") >= run.meta.warmup_ns)
@@ -517,7 +517,7 @@ def completions(run: Run) -> Distribution:
 
 
 def one_way(run: Run) -> Distribution:
-    """One-way delays of the packets of all flows that aren't TCP's (video, calls), from the
+    """One-way delays of the packets of all flows without TCP (video, calls), from the
     histograms."""
     if not run.seeds:
         return NOTHING
@@ -561,7 +561,7 @@ def ping_rtts(run: Run, probe: str | None = None, phase: str | None = None) -> D
 
 
 def _staircase(times_ns: NDArray[np.int64]) -> Distribution:
-    """Of times: the fraction jumps at each."""
+    """The distribution of times: the fraction jumps at each."""
     values = np.sort(times_ns) / 1e6
     if values.size == 0:
         return NOTHING
@@ -582,7 +582,7 @@ def _binned(table: pl.DataFrame, count: str) -> Distribution:
     lower, upper = bins["lower_ns"].to_numpy() / 1e6, bins["upper_ns"].to_numpy() / 1e6
     up_to = np.cumsum(counts) / counts.sum()
     before = np.concatenate(([0.0], up_to[:-1]))
-    # Within a bin samples are taken to be evenly spread; between bins the curve is flat.
+    # Samples are taken to be evenly spread within a bin; between bins the curve is flat.
     x = np.column_stack((lower, upper)).ravel()
     return Distribution(x, np.column_stack((before, up_to)).ravel(), int(counts.sum()))
 
@@ -626,11 +626,11 @@ def thin(line: Line, buckets: int) -> Line:
 
 @dataclass(frozen=True)
 class Density:
-    """Pings in columns of equal time: how far they are from their median, column by column."""
+    """Pings in columns of equal time: the quantiles of each column."""
 
     column_s: float
     t: Floats
-    """Where each column begins, seconds."""
+    """The beginning of each column, seconds."""
     levels: Floats
     """Quantiles, ascending and symmetric about 0.5."""
     rtt_ms: Floats
@@ -705,7 +705,7 @@ def title(runs: Sequence[Run]) -> str:
 
 
 def seconds(ns: int) -> str:
-    """A span for people: "60 s", "90 min"."""
+    """A duration for people: "60 s", "90 min"."""
     if ns >= 3600 * 10**9 and ns % (60 * 10**9) == 0:
         return f"{ns // (60 * 10**9)} min"
     return f"{ns / 1e9:g} s"

@@ -2,12 +2,12 @@
 colour, traffic below.
 
 A column is as many seconds, minutes or hours as fill the width. Its median is a tick, black without
-loss and else coloured by the lost share. Around it are bands, from all of the column's RTTs to
+loss and otherwise coloured by the lost share. Around it are bands, from all of the column's RTTs to
 their middle fifth, lighter further from the median. SmokePing pairs the i-th least with the i-th
-greatest of its 20 pings in greys. With hundreds of pings to a column quantiles are the same. Short
-spans also show the probes themselves. A span in which nothing was sent is a shaded gap.
+greatest of its 20 pings in greys. With hundreds of pings to a column, quantiles are the same. Short
+spans also show the probes themselves. A span without any probes is a shaded gap.
 
-Below, on the same time axis, is what the interface carried: down above zero, up below it.
+Below, on the same time axis, is the traffic of the interface: down above zero, up below it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LOSSES = (
     (0.25, "#c0392b", "< 25 %"),
     (1.0, "#7b0d1e", "more"),
 )
-"""For each bound of the lost share: the colour of the column's median, and its name in the legend.
+"""For each limit of the lost share: the colour of the column's median, and its name in the legend.
 Each colour is darker than the one before."""
 GAP = "#f1f1f1"
 DOWN, UP = style.BLUE, style.VERMILLION
@@ -51,17 +51,17 @@ class Smoke:
     name: str
     density: Density
     probes: Line
-    """Single probes (ms; NaN: lost); empty if they are not kept any more."""
+    """Single probes (ms; NaN: lost); empty if they are no longer stored."""
 
 
 @dataclass(frozen=True)
 class Carried:
-    """What an interface carried, in columns of equal time."""
+    """The traffic of an interface, in columns of equal time."""
 
     name: str
     column_s: float
     t: Floats
-    """Where each column begins, seconds since the figure's start."""
+    """The beginning of each column, seconds since the figure's start."""
     down_mbps: Floats
     up_mbps: Floats
     down_most: Floats
@@ -191,21 +191,21 @@ def _target(axes: Axes, target: Smoke, span: float) -> None:
             ((columns.t + right) / 2)[over], np.full(int(over.sum()), 0.985), "^", transform=axes.get_xaxis_transform(),
             color=style.MUTED, markersize=3, clip_on=False, gid="beyond",
         )  # fmt: skip
-    said = f"{lost:,} of {sent:,} lost ({on_page(100 * lost / sent)} %)".replace(",", "\u202f")
+    text = f"{lost:,} of {sent:,} lost ({on_page(100 * lost / sent)} %)".replace(",", "\u202f")
     if np.isnan(most):
         axes.set_yticks([])
     else:
         middle = on_page(float(np.nanmedian(columns.median)))
         beyond = " (▲ beyond the axis)" if over.any() else ""
-        said = (
-            f"median of the medians {middle} ms, greatest RTT {on_page(most)} ms{beyond} · {said}"
+        text = (
+            f"median of the medians {middle} ms, greatest RTT {on_page(most)} ms{beyond} · {text}"
         )
-    style.corner(axes, said)
+    style.corner(axes, text)
 
 
 def _top(columns: Density) -> tuple[float, float]:
-    """The end of the axis and the greatest RTT, ms. The axis ends below a few spikes that would
-    flatten everything else."""
+    """The end of the axis and the greatest RTT, ms. A few spikes that would flatten everything else
+    are beyond the axis."""
     greatest = columns.rtt_ms[-1][np.isfinite(columns.rtt_ms[-1])]
     if greatest.size == 0:
         return 1.0, np.nan
@@ -278,7 +278,7 @@ def _dates(axes: Axes, start_s: float, span: float, zone: datetime.tzinfo, *, na
 
 
 def _labels(stamps: Sequence[datetime.datetime], span: float) -> list[str]:
-    """Times of day, with the date where it begins or changes; over weeks, days alone."""
+    """Times of day, with the date at its start; over weeks only the days."""
     if span > 8 * 86400:
         return [f"{stamp:%d %b}" for stamp in stamps]
     form = "%H:%M:%S" if span < 600 else "%H:%M"
@@ -292,7 +292,7 @@ def _labels(stamps: Sequence[datetime.datetime], span: float) -> list[str]:
 
 
 def _apart(remarks: Sequence[Remark], span: float) -> list[Remark]:
-    """The remarks whose words have room. Each of the others still has its line."""
+    """The remarks whose text has room. The others only have a line."""
     kept: list[Remark] = []
     for remark in remarks:
         if not kept or remark.t - kept[-1].t > span / 60:

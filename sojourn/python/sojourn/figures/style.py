@@ -1,5 +1,5 @@
-"""The look of our figures, in one place: colours, line styles, titles, and files that are the same
-on every rerun.
+"""The look of sojourn's figures: colours, line styles, titles, and files with the same bytes on
+every rerun.
 
 Each queue discipline has one colour and one dash everywhere. The palette of Okabe and Ito (Color
 Universal Design, 2008) is distinct for any colour vision; the dash is distinct on a grey printer.
@@ -7,7 +7,7 @@ Several Runs of one discipline (a sweep of its limit, for example) share its hue
 light, and differ in dash.
 
 Nothing here touches pyplot or its global state. A figure is a `matplotlib.figure.Figure`, drawn
-under `sheet()`. `Paper` says how it is drawn for a paper; each function that draws takes one, and
+under `sheet()`. A `Paper` has the settings for a paper. Each drawing function takes a paper, and
 `ax`, the axes of another figure to draw in.
 """
 
@@ -150,8 +150,8 @@ _SHEET: dict[str, Any] = {
 
 @contextmanager
 def sheet(paper: Paper | None = None) -> Iterator[None]:
-    """Our style sheet, over matplotlib's defaults and not over the user's own settings; with a
-    paper's sizes and font."""
+    """The style sheet of sojourn, over matplotlib's defaults, without the user's own settings; with
+    a paper's sizes and font."""
     with matplotlib.style.context({**_SHEET, **_of_paper(paper)}, after_reset=True):
         yield
 
@@ -167,47 +167,46 @@ def _of_paper(paper: Paper | None) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Paper:
-    """How a figure is drawn that a paper shows: at the width at which it is printed, so that points of
-    its text are points on the page; without a heading, which the caption is; with a key in its
-    panels."""
+    """The settings of a figure for a paper. It has the printed width, so that points of its text
+    are points on the page. It has no heading, since the caption is one, and a key in its panels."""
 
     width: float
-    """Inches."""
+    """The width, inches."""
     height: float | None = None
-    """Inches; None: what the panels take."""
+    """The height, inches; None: as the panels need."""
     size: float = 8.0
-    """Of the text, points."""
+    """The size of the text, points."""
     font: str | None = None
-    """A family that matplotlib knows, such as "serif"; None: ours."""
+    """A family that matplotlib knows, such as "serif"; None: sojourn's font."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """What a Run is called, by its label."""
+    """The name of a Run, by its label."""
     colours: Mapping[str, str] = field(default_factory=dict)
-    """What colour it has, by its label."""
+    """The colour of a Run, by its label."""
     order: Sequence[str] = ()
-    """Labels of the Runs that are drawn, in order; empty: all, as they are given."""
+    """The labels of the Runs to draw, in order; empty: all, in the given order."""
 
     def with_(self, **changes: Any) -> Paper:
-        """The same with some of it changed."""
+        """A copy with these settings changed."""
         return replace(self, **changes)
 
 
 ONE_COLUMN = Paper(width=3.5)
-"""A column of a page of two: IEEE's."""
+"""A column of a two-column page: IEEE's."""
 TWO_COLUMNS = Paper(width=7.16)
 """The width of that page."""
 BASE_SIZE = 9.0
-"""Points of our own text, to which all other sizes are in proportion."""
+"""Points of sojourn's own text; all other sizes are in proportion to it."""
 LEAST_SIZE = 5.0
 
 
 @dataclass(frozen=True)
 class _Drawing:
-    """Where and how the figure is drawn that is being drawn."""
+    """The settings of the figure that is being drawn."""
 
     paper: Paper | None = None
     ax: Axes | None = None
     scale: float = 1.0
-    """Of the figure's width to that on our own page."""
+    """The figure's width, as a share of that on sojourn's own page."""
 
 
 _OUR_PAGE = _Drawing()
@@ -217,7 +216,7 @@ _P = ParamSpec("_P")
 
 
 def drawn(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
-    """A function that draws a figure, wrapped so that it draws under our style sheet, and by its
+    """Wraps a function that draws a figure: it draws under sojourn's style sheet, and takes the
     arguments `ax` and `paper`."""
 
     @functools.wraps(draw)
@@ -227,7 +226,7 @@ def drawn(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
         assert paper is None or isinstance(paper, Paper)
         token = _DRAWING.set(_Drawing(paper, ax))
         try:
-            # Somebody else's axes have somebody else's style.
+            # Another figure's axes keep that figure's style.
             with nullcontext() if ax is not None else sheet(paper):
                 return draw(*args, **kwargs)
         finally:
@@ -237,13 +236,14 @@ def drawn(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
 
 
 def compact() -> bool:
-    """A figure for a paper, or within another one: no heading, and a key in each panel."""
+    """Whether the figure is for a paper or inside another one: no heading, and a key in each
+    panel."""
     drawing = _DRAWING.get()
     return drawing.paper is not None or drawing.ax is not None
 
 
 def points(size: float) -> float:
-    """A size of text, in proportion to that of the paper."""
+    """A size of text, in proportion to the paper's."""
     paper = _DRAWING.get().paper
     return size if paper is None else max(size * paper.size / BASE_SIZE, LEAST_SIZE)
 
@@ -258,7 +258,7 @@ def ordered(runs: Sequence[Run]) -> Sequence[Run]:
     """The Runs that the paper shows, in its order.
 
     Raises:
-        UserError: it names one that is not there.
+        UserError: it names a Run that does not exist.
     """
     paper = _DRAWING.get().paper
     if paper is None or not paper.order:
@@ -276,7 +276,7 @@ def _check_labels(asked: Iterable[str], known: Iterable[str]) -> None:
 
 
 def key(axes: Axes, entries: Sequence[tuple[str, dict[str, Any]]]) -> None:
-    """A key in a panel: each text with the look of its line. What it has already is kept."""
+    """A key in a panel: each text with the look of its line. Existing entries stay."""
     there = axes.get_legend()
     handles = [] if there is None else list(there.legend_handles)
     handles += [Line2D([], [], label=text, **look) for text, look in entries]
@@ -296,7 +296,7 @@ def key(axes: Axes, entries: Sequence[tuple[str, dict[str, Any]]]) -> None:
 
 @dataclass(frozen=True)
 class Look:
-    """How one Run is drawn wherever it appears."""
+    """The look of one Run in every figure."""
 
     label: str
     colour: str
@@ -313,7 +313,7 @@ def looks(runs: Sequence[Run], links: Sequence[str | None]) -> list[Look]:
 
 
 def _for_paper(look: Look) -> Look:
-    """By the paper's labels and colours."""
+    """The look with the paper's label and colour."""
     paper = _DRAWING.get().paper
     if paper is None:
         return look
@@ -344,7 +344,7 @@ def _looks(runs: Sequence[Run], links: Sequence[str | None]) -> list[Look]:
 
 
 def qdisc_kind(run: Run, link: str | None) -> str:
-    """The first of the tc words of the link's qdisc: "fq_codel"; of one's own "own"."""
+    """The first of the tc words of the link's qdisc: "fq_codel"; "own" for one's own."""
     words = run.meta.link(link).qdisc.split() if link is not None else []
     if words and ".py:" in words[0]:
         return "own"
@@ -395,8 +395,8 @@ def heading(figure: Figure, title: str, subtitle: str) -> float:
 
 
 class NotebookFigure(Figure):
-    """A figure that a notebook shows as a picture where it is a cell's last line: no pyplot, and no
-    inline backend, is needed."""
+    """A figure that a notebook shows as a picture when it is the last line of a cell. It needs
+    neither pyplot nor an inline backend."""
 
     def _repr_png_(self) -> bytes:
         return render(self, "png")
@@ -404,7 +404,7 @@ class NotebookFigure(Figure):
 
 def blank(width: float, height: float) -> Figure:
     """An empty figure, inches. `panels` places panels in inches, too, so that labels beside lines
-    have room. For a paper it is as wide as that says."""
+    have room. A paper sets the width."""
     drawing = _DRAWING.get()
     if drawing.ax is not None:
         found = drawing.ax.get_figure(root=True)
@@ -456,7 +456,8 @@ def panels(
 
 
 def _paper_margins(paper: Paper, margins: Margins) -> Margins:
-    """Less room than on our page: the key is in the panels, and the text smaller."""
+    """Smaller margins than on sojourn's own page: the key is in the panels, and the text is
+    smaller."""
     text = paper.size / BASE_SIZE
     return Margins(
         top=max(margins.top - 0.1, 0.05) if margins.top > 0.3 else 0.16,
@@ -467,8 +468,8 @@ def _paper_margins(paper: Paper, margins: Margins) -> Margins:
 
 
 def _set_height(figure: Figure, drawing: _Drawing, margins: Margins, rows: int, gap: float) -> None:
-    """As the paper says; else one panel in the golden ratio, several as high as on our page as they
-    are wide."""
+    """Sets the paper's height. Without one, a single panel has the golden ratio, several keep the
+    ratio of sojourn's own page."""
     assert drawing.paper is not None
     width, height = figure.get_size_inches()
     if drawing.paper.height is not None:
@@ -482,12 +483,12 @@ def _set_height(figure: Figure, drawing: _Drawing, margins: Margins, rows: int, 
 
 
 def _within(ax: Axes, heights: Sequence[float], columns: int) -> list[list[Axes]]:
-    """Panels in the place of these axes, or these axes themselves where one is enough."""
+    """Panels in the place of these axes; the axes themselves if one panel is enough."""
     if len(heights) == 1 and columns == 1:
         return [[ax]]
     ax.set_axis_off()
-    between, whole = 0.12, sum(heights)
-    high = (1 - between * (len(heights) - 1)) / whole
+    between, total = 0.12, sum(heights)
+    high = (1 - between * (len(heights) - 1)) / total
     wide = (1 - between * (columns - 1)) / columns
     rows: list[list[Axes]] = []
     top = 1.0
@@ -504,7 +505,7 @@ def _within(ax: Axes, heights: Sequence[float], columns: int) -> list[list[Axes]
 
 
 def note(axes: Axes, text: str) -> None:
-    """Writes in an empty panel why it is empty."""
+    """Writes into an empty panel why it is empty."""
     axes.text(
         0.5,
         0.5,
@@ -519,7 +520,7 @@ def note(axes: Axes, text: str) -> None:
 
 
 def corner(axes: Axes, text: str, colour: str = MUTED) -> None:
-    """A short remark above a panel's upper right corner, clear of the lines."""
+    """A short remark above a panel's upper right corner, away from the lines."""
     axes.annotate(
         text, (1, 1), xycoords="axes fraction", xytext=(0, 2), textcoords="offset points",
         ha="right", va="bottom", size=points(7.5), color=colour, parse_math=False,
@@ -527,8 +528,8 @@ def corner(axes: Axes, text: str, colour: str = MUTED) -> None:
 
 
 def direct_labels(axes: Axes, ends: Sequence[tuple[str, float, float, str]]) -> None:
-    """Writes each (text, x, y, colour) beside its line's end, moved apart vertically where they
-    would overlap."""
+    """Writes each (text, x, y, colour) beside its line's end, moved apart vertically if they would
+    overlap."""
     if compact():
         key(axes, [(text, {"color": colour}) for text, _, _, colour in ends])
         return
@@ -576,12 +577,12 @@ PHASES = {"idle": "#ffffff", "download": BLUE, "upload": VERMILLION, "both": PUR
 
 
 def phase_colour(name: str) -> str:
-    """The colour of a phase: that of its kind, with which its name begins."""
+    """The colour of a phase: that of its kind, which is the beginning of its name."""
     return next((colour for kind, colour in PHASES.items() if name.startswith(kind)), MUTED)
 
 
 def shade_phases(axes: Sequence[Axes], spans: Sequence[tuple[str, float, float]]) -> None:
-    """Shades a measurement's loaded phases in every panel, and names all of them along the top of
+    """Shades a measurement's loaded phases in every panel, and names all phases along the top of
     the first."""
     for name, start, end in spans:
         for panel in axes:
@@ -603,7 +604,7 @@ def shade_phases(axes: Sequence[Axes], spans: Sequence[tuple[str, float, float]]
 
 
 def shorten(text: str, most: int) -> str:
-    """At most this many characters."""
+    """The text, cut to this many characters."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
@@ -616,7 +617,7 @@ def _wrap(text: str, width: int) -> list[str]:
 
 FORMATS = ("svg", "png", "pdf")
 PGF = "pgf"
-"""For LaTeX to typeset: its text is LaTeX's own. Needs xelatex where it is written."""
+"""The format for LaTeX, which typesets the text. Writing it needs xelatex."""
 _METADATA: dict[str, dict[str, None]] = {
     "svg": {"Date": None, "Creator": None},
     "png": {"Software": None},
@@ -625,12 +626,12 @@ _METADATA: dict[str, dict[str, None]] = {
 
 
 class FormatError(UserError, ValueError):
-    """The file's ending is not one of the formats that we write."""
+    """The file's ending is not one of the supported formats."""
 
 
 def save(figure: Figure, path: str | Path) -> Path:
-    """Writes the figure as PNG, SVG, PDF or PGF, by the file's ending. The same figure gives the same
-    bytes."""
+    """Writes the figure as PNG, SVG, PDF or PGF, by the file's ending. The same figure gives the
+    same bytes."""
     file = Path(path)
     kind = file.suffix.lower().lstrip(".")
     if kind == PGF:
@@ -655,7 +656,7 @@ def _save_pgf(figure: Figure, file: Path) -> Path:
 
 
 def render(figure: Figure, kind: str, *, cropped: bool = False) -> bytes:
-    """The figure as a file's bytes ("svg", "png" or "pdf"), cropped to what is drawn if asked."""
+    """The figure as a file's bytes ("svg", "png" or "pdf"), cropped to its drawing on request."""
     buffer = io.BytesIO()
     with sheet():
         figure.savefig(

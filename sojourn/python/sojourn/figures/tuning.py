@@ -17,7 +17,7 @@ LOG_FROM = 8
 LOWEST = 0.8
 """The axis of goodput begins at this share of the lowest measured goodput."""
 LEAST_MS = 0.3
-"""A logarithmic axis begins here."""
+"""The beginning of a logarithmic axis."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Tuning:
     target_ms: float
     measured: Sequence[Tried]
     predicted: Sequence[Tried]
-    """In order of their rates: a line joins them."""
+    """In order of their rates; a line joins them."""
     unshaped: tuple[Tried, Tried]
     """Without a shaper: measured, predicted."""
     chosen: str | None
@@ -73,7 +73,7 @@ def tuning(what: Tuning) -> Figure:
     goodputs = [
         one.goodput[0] for one in [*what.measured, *what.unshaped] if math.isfinite(one.goodput[0])
     ]
-    # The prediction covers slower rates than were tried.
+    # The prediction covers rates lower than those tried.
     axes.set_ylim(LOWEST * min(goodputs), max(goodputs) * 1.1)
     axes.axvspan(axes.get_xlim()[0], what.target_ms, color=style.GREEN, alpha=0.08, linewidth=0)
     axes.axvline(what.target_ms, color=style.GREEN, linewidth=1, gid="target")

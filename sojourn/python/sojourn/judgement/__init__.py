@@ -1,27 +1,28 @@
-"""Who does better, in what, by how much, and what it costs: the one judge of Runs, whose verdict
-every face shows. Pure.
+"""Compares Runs and gives the verdict that the terminal, the page and Python show. Pure.
 
     found = sojourn.compare(runs)
     found.contests[0].winner                # the label of a Run, or None
     print("\\n".join(found.sentences()))
 
-Like is compared with like: Runs compete only if link, rate, RTT, traffic and engine are the same
-(`likeness`). Within such a contest every pair of Runs is compared in every quantity (`quantities`),
-each pair by the 95 % interval of the difference:
+Runs compete only if link, rate, RTT, traffic and engine are the same (`likeness`). In each such
+contest every pair of Runs is compared in every quantity (`quantities`), by the 95 % interval of the
+difference:
 
-    paired      simulations by one engine of the same seeds share their rng, so Student's t over the differences by seed
-    Welch       else
-    one sample  where a side has one seed, or its seeds are all the same run: no interval, and nobody is better
+    paired      simulations by one engine of the same seeds share their rng: Student's t over the
+        differences by seed
+    Welch       all other pairs
+    one sample  a side has one seed, or its seeds are all the same run: no interval, and nobody is
+        better
 
-A Run is better in a quantity if the interval leaves out 0 and the difference is no trifle
-(`LEAST_SHARE`). It beats another if it is better in something that is felt and worse in nothing
-that is felt, unless that costs more than `MOST_COST` of the goodput of either way. The winner beats
-all others. Where nothing is felt (no ping, no transfer, no call), the sojourn times of all packets
-take that place, mean and quantiles alike: under fair queueing a few packets wait long so that most
-do not.
+A Run is better in a quantity if the interval excludes 0 and the difference is not negligible
+(`LEAST_SHARE`). It beats another Run if it is better in something that users feel and worse in
+nothing that they feel, unless that costs more than `MOST_COST` of the goodput of either direction.
+The winner beats all others. Without anything that users feel (no ping, no transfer, no call), the
+sojourn times of all packets decide, mean and quantiles alike: under fair queueing a few packets
+wait long so that most do not.
 
-Intervals are of each quantity on its own: of twenty comparisons without any effect one is expected
-to look like one.
+Each quantity has its own interval: of twenty comparisons without any effect, one is expected to
+show an effect.
 """
 
 from __future__ import annotations
@@ -45,10 +46,11 @@ if TYPE_CHECKING:
 __all__ = ["Contest", "ContestRow", "Difference", "Judgement", "compare", "judge"]
 
 LEAST_SHARE = 0.02
-"""Values that differ by less, as a share of the larger, are alike, however sure the difference
-is."""
+"""Values that differ by less, as a share of the larger one, are alike, even if the interval
+excludes 0."""
 MOST_COST = 0.25
-"""A Run that loses more of its goodput, one way, than this does not win by a shorter delay."""
+"""A Run that loses more than this share of its goodput, in one direction, does not win by a shorter
+delay."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,11 +58,11 @@ class Judgement:
     """The verdict on some Runs."""
 
     runs: tuple[str, ...]
-    """Labels, all different, in the order in which the Runs were given."""
+    """Labels, all different, in the order of the Runs."""
     contests: tuple[Contest, ...]
 
     def sentences(self) -> list[str]:
-        """In words, as the terminal and the page say them."""
+        """The verdict in words, as on the terminal and the page."""
         return words.sentences(self.contests)
 
     def __repr__(self) -> str:
@@ -70,7 +72,7 @@ class Judgement:
         return "\n".join(self.sentences())
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, NaN as None: what `sojourn compare --json` prints as `judgement`."""
+        """Plain values, NaN as None: `judgement` in `sojourn compare --json`."""
         return {"runs": list(self.runs), "contests": [_plain(contest) for contest in self.contests]}
 
     def to_frame(self) -> pl.DataFrame:
@@ -98,8 +100,8 @@ class Judgement:
 
     def _repr_html_(self) -> str:
         """For a notebook: the words, then a table for each contest."""
-        said = hypertext.paragraphs(self.sentences())
-        return "".join((said, *map(words.html_table, self.contests)))
+        verdict = hypertext.paragraphs(self.sentences())
+        return "".join((verdict, *map(words.html_table, self.contests)))
 
 
 def _plain(contest: Contest) -> dict[str, Any]:
@@ -125,7 +127,7 @@ def _plain(contest: Contest) -> dict[str, Any]:
         plain = {
             key: finite(value)
             for key, value in asdict(each).items()
-            # How it is written.
+            # These two only control how the difference is written.
             if key not in ("difference", "count")
         }
         apart = {key: finite(value) for key, value in asdict(each.difference).items()}
@@ -161,9 +163,25 @@ def _plain(contest: Contest) -> dict[str, Any]:
 def compare(
     runs: Iterable[Run], *, link: str | None = None, baseline: Run | None = None
 ) -> Judgement:
-    """Compares Runs: `judge` of their numbers at this link, or where most packets waited.
+    """Compares Runs by their numbers at one link, and gives the verdict.
 
-    Raises RunError for a Run without a finished seed.
+    Runs with the same link, rate, RTT, traffic and engine compete. Start from any Runs:
+
+    >>> from sojourn import compare, load, run_all, variants
+    >>> home = load("home-uplink").with_(duration="3 s", warmup="1 s")
+    >>> runs = run_all(variants(home, ["pfifo", "fq_codel"]), seeds=3)
+    >>> found = compare(runs)
+    >>> found.contests[0].winner
+    'fq_codel'
+    >>> print(found)  # doctest: +ELLIPSIS
+    fq_codel wins. Against pfifo: ...
+
+    Args:
+        link: the link to compare at; None: where most packets waited.
+        baseline: the Run that the others are compared with; None: a plain FIFO, or the worst Run.
+
+    Raises:
+        RunError: a Run has no finished seed.
     """
     each = list(runs)
     for run in each:
@@ -174,8 +192,8 @@ def compare(
 
 
 def judge(measured: Sequence[Measured], baseline: int | None = None) -> Judgement:
-    """The verdict on Runs with their numbers. `baseline`: the position of the one that the others
-    are measured against."""
+    """The verdict on Runs with their numbers. `baseline`: the position of the Run that the others
+    are compared with."""
     runs = [one.run for one in measured]
     names, own = likeness.labels(runs), own_names(runs)
     groups = likeness.alike(runs)
@@ -185,9 +203,9 @@ def judge(measured: Sequence[Measured], baseline: int | None = None) -> Judgemen
         labels = [names[i] for i in members]
         competing = len(groups) > 1 and len(members) > 1
         short = likeness.choices([runs[i] for i in members], own) if competing else labels
-        asked = members.index(baseline) if baseline in members else None
+        first = members.index(baseline) if baseline in members else None
         contests.append(
-            _contest([measured[i] for i in members], _Names(labels, short, apart), asked)
+            _contest([measured[i] for i in members], _Names(labels, short, apart), first)
         )
     return Judgement(tuple(names), tuple(contests))
 
@@ -203,12 +221,12 @@ class _Field:
     intervals: dict[tuple[str, int, int], Interval]
 
     def beats(self, a: int, b: int) -> bool:
-        """See the head of this file."""
+        """Whether a beats b, as the head of this file defines it."""
         found = [self.verdicts[quantity.key, a, b] for quantity in self.deciding]
         return "better" in found and "worse" not in found and not self.dear(a, b)
 
     def dear(self, a: int, b: int) -> bool:
-        """Whether a pays for what it gains on b with more goodput than `MOST_COST`."""
+        """Whether a loses more goodput against b than `MOST_COST` allows."""
         for key in ("goodput", "goodput_other"):
             if self.verdicts.get((key, a, b)) == "worse":
                 paid = -self.intervals[key, a, b].value
@@ -217,7 +235,7 @@ class _Field:
         return False
 
     def best(self, key: str, among: Sequence[int]) -> int | None:
-        """The one of these that is better than every other."""
+        """The Run that is better than every other of these."""
         return next(
             (
                 a
@@ -236,7 +254,7 @@ class _Names:
     conditions: str
 
 
-def _contest(measured: Sequence[Measured], called: _Names, asked: int | None) -> Contest:
+def _contest(measured: Sequence[Measured], called: _Names, chosen: int | None) -> Contest:
     names = called.labels
     shown = known(measured)
     felt = [quantity for quantity in shown if quantity.role == "felt"]
@@ -260,7 +278,7 @@ def _contest(measured: Sequence[Measured], called: _Names, asked: int | None) ->
     }
     field = _Field(measured, shown, deciding, verdicts, intervals)
     order = _ranked(measured, names, deciding)
-    base = _baseline(measured, order) if asked is None else asked
+    base = _baseline(measured, order) if chosen is None else chosen
     front = [a for a in order if not any(field.beats(b, a) for b in everyone if b != a)]
     winner = next(
         (a for a in order if len(order) > 1 and all(field.beats(a, b) for b in everyone if b != a)),
@@ -314,8 +332,8 @@ def _contest(measured: Sequence[Measured], called: _Names, asked: int | None) ->
 def _ranked(
     measured: Sequence[Measured], names: Sequence[str], deciding: Sequence[Quantity]
 ) -> list[int]:
-    """The shortest p95 of the pings first, or the first that decides where there is none; unknown
-    last."""
+    """The order of the Runs: by the p95 of the pings, or by the first deciding quantity without
+    pings; unknown values last."""
     key = next(
         (each.key for each in deciding if each.key == RANKED_BY),
         deciding[0].key if deciding else "",
@@ -366,7 +384,7 @@ def _same(runs: Sequence[Run]) -> bool:
         len(runs) > 1
         and all(
             run.path.absolute() == first.path.absolute()
-            # Of a Run of format 1 there are no sums.
+            # A Run of format 1 has no checksums.
             or (run.seeds == first.seeds and run.meta.checksums == first.meta.checksums != {})
             for run in runs[1:]
         )
@@ -380,7 +398,7 @@ def _by(measured: Sequence[Measured]) -> By:
 
 
 def _apart(key: str, one: Measured, other: Measured) -> Interval:
-    """one - other, with the interval that their seeds allow."""
+    """one - other, with the interval that the seeds allow."""
     here, there = one.per_seed(key), other.per_seed(key)
     if min(one.summary.samples, other.summary.samples) > 1:
         if _paired(one, other):
@@ -399,6 +417,6 @@ def _verdict(quantity: Quantity, one: Measured, other: Measured, apart: Interval
     if math.isnan(apart.low):
         return "unknown"
     larger = max(abs(each.over_seeds(quantity.key)[0]) for each in (one, other))
-    if not apart.tells or abs(apart.value) < max(quantity.least, LEAST_SHARE * larger):
+    if not apart.excludes_zero or abs(apart.value) < max(quantity.least, LEAST_SHARE * larger):
         return "alike"
     return "better" if (apart.value < 0) == (quantity.better == "less") else "worse"

@@ -1,11 +1,11 @@
-"""Delay that a queue adds, in words: the same for simulations and measurements."""
+"""Words for the delay that a queue adds, for simulations and measurements."""
 
 BLOATED_MS = 30.0
-"""Induced delay from which `in_words` finds bufferbloat."""
+"""From this induced delay on, `in_words` reports bufferbloat."""
 
 
 def in_words(added_ms: float) -> str:
-    """Induced delay in words."""
+    """The induced delay in words."""
     for most, words in (
         (5, "no bufferbloat"),
         (BLOATED_MS, "hardly any bufferbloat; calls and games run well"),

@@ -1,5 +1,5 @@
-"""What a judgement says of Runs that compete: a row for each quantity, and each Run's differences
-against the others."""
+"""The data of a judgement on Runs that compete: a row for each quantity, and the differences
+between Runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ By = Literal["paired", "Welch", "one sample"]
 
 @dataclass(frozen=True)
 class Difference:
-    """One quantity of a Run against that of another."""
+    """One quantity of a Run compared with that of another Run."""
 
     key: str
     name: str
@@ -27,22 +27,22 @@ class Difference:
     against: str
     value: float
     reference: float
-    """That of `against`."""
+    """The value of `against`."""
     difference: Interval
     """value - reference, in the unit; NaN ends: no interval."""
     verdict: Verdict
-    """Of `run`: better, worse; alike: by no more than chance or than anybody cares; unknown: no
-    interval; neither: no way is better."""
+    """The verdict on `run`. alike: within chance, or negligible; unknown: no interval; neither: no
+    direction is better."""
     count: bool = False
-    """Whether it is a number of things."""
+    """Whether the quantity is a count."""
 
     @property
     def share(self) -> float:
-        """The difference as a share of the reference; NaN of nothing."""
+        """The difference as a share of the reference; NaN if the reference is 0."""
         return self.difference.value / abs(self.reference) if self.reference else math.nan
 
     def turned(self) -> Difference:
-        """The same, of `against` against `run`."""
+        """The same difference, of `against` compared with `run`."""
         apart = self.difference
         opposite: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
         return replace(
@@ -58,57 +58,56 @@ class Difference:
 
 @dataclass(frozen=True)
 class ContestRow:
-    """One quantity of every Run of a contest, in their order."""
+    """One quantity of every Run of a contest, in the order of the Runs."""
 
     quantity: Quantity
     means: tuple[float, ...]
     ci95: tuple[float, ...]
     best: str | None
-    """The Run that is better than every other; None: no interval says so of any."""
+    """The Run that is better than every other; None: there is none."""
 
 
 @dataclass(frozen=True)
 class Contest:
-    """Runs that are alike but for what was chosen."""
+    """Runs that differ only in their choices."""
 
     conditions: str
-    """What sets it apart from the other contests: "rate 5 Mbit/s"; empty where it is the only
-    one."""
+    """The difference to the other contests: "rate 5 Mbit/s"; empty if there is one contest."""
     link: str | None
-    """The one under study."""
+    """The link under study."""
     runs: tuple[str, ...]
-    """Their labels, best first: by the first quantity that decides."""
+    """The labels of the Runs, best first by the first deciding quantity."""
     called: dict[str, str]
-    """What to call each here: its label, or, beside other contests, what was chosen: "fq_codel"."""
+    """The name of each Run here: its label, or its choices beside other contests: "fq_codel"."""
     seeds: int
-    """Of the Run that has fewest."""
+    """The number of seeds of the Run with fewest."""
     samples: int
-    """Those of its seeds that tell something; 1: one sample."""
+    """The number of different seeds; 1: one sample."""
     same: bool
-    """Whether all its Runs have the same tables: nothing differs."""
+    """Whether all Runs have the same tables."""
     by: By
-    """How differences have their intervals; mixed pairs count as the weaker."""
+    """The kind of the intervals; of mixed pairs the weaker kind."""
     rows: tuple[ContestRow, ...]
     baseline: str
-    """What the others are measured against: a plain FIFO, or else the Run that does worst; or as it
-    was asked."""
+    """The Run that the others are compared with: a plain FIFO, or the Run that does worst, or the
+    one that the caller chose."""
     winner: str | None
-    """Beats every other; None: nobody does, or there is one Run or one sample."""
+    """The Run that beats every other; None: there is none, or there is one Run or one sample."""
     front: tuple[str, ...]
-    """The Runs that no other beats."""
+    """The Runs that no other Run beats."""
     beaten: dict[str, tuple[str, ...]]
-    """Of each that is not in `front`: the Runs that beat it."""
+    """For each Run not in `front`: the Runs that beat it."""
     strengths: dict[str, tuple[str, ...]]
-    """Of each in `front`: the quantities in which it is better than every other of them."""
+    """For each Run in `front`: the quantities in which it is better than every other Run there."""
     differences: tuple[Difference, ...]
-    """Of every other Run against the baseline, in every quantity."""
+    """Every other Run compared with the baseline, in every quantity."""
 
     def row(self, key: str) -> ContestRow | None:
         """The row of this quantity."""
         return next((row for row in self.rows if row.quantity.key == key), None)
 
     def against(self, run: str, other: str) -> list[Difference]:
-        """The differences of `run` against `other`, one of which is the baseline."""
+        """The differences of `run` compared with `other`; one of them is the baseline."""
         return [each for each in self.differences if (each.run, each.against) == (run, other)] or [
             each.turned() for each in self.differences if (each.run, each.against) == (other, run)
         ]

@@ -1,9 +1,9 @@
-"""What a Run is of, and how Runs differ: which of them compete, and what to call each.
+"""The facts of a Run and how Runs differ: which of them compete, and the name of each.
 
-A scenario is conditions and choices. Conditions are what the line and its users are: rate, delay,
-losses, RTTs, flows, how long. Choices are what who runs the line or its ends can set: the queue
-discipline and what lies below it, and TCP. Runs whose conditions are equal are alike and compete by
-their choices; all others stand side by side.
+A scenario consists of conditions and choices. Conditions describe the line and its users: rate,
+delay, losses, RTTs, flows, duration. Choices are settings of the operator or of the hosts: the
+queue discipline, everything below it, and TCP. Runs with equal conditions compete by their choices.
+Other Runs are only shown side by side.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ CHOICES = frozenset(
         "code",
     }
 )
-"""Keys of a scenario that are choices, with all below them."""
+"""Keys of a scenario that are choices, with all keys below them."""
 SILENT = frozenset({"title", "label", "seed", "seeds", "record", "sweep"})
 """Keys that change no number of a sample."""
 SPEAKING = frozenset({"qdisc", "congestion", "profile", "engine", "title", "text"})
-"""Keys whose value says what it is."""
+"""Keys whose value needs no name in front."""
 
 Facts = dict[tuple[str, ...], Any]
-"""What a Run is of, by the keys of its scenario."""
+"""The facts of a Run, by the keys of its scenario."""
 
 
 def facts(run: Run) -> Facts:
-    """Everything that is known of what was run, but for its title, its label and its seeds."""
+    """All facts of a Run except its title, its label and its seeds."""
     meta = run.meta
     try:
         found = dict(_written(run.scenario_text, run.path))
@@ -62,8 +62,7 @@ def facts(run: Run) -> Facts:
 
 @lru_cache(maxsize=2048)
 def _written(text: str, folder: Path) -> Facts:
-    """What the scenario means; of one that this version can't read, its keys as they are
-    written."""
+    """The meaning of a scenario; the keys as written if this version can't read it."""
     try:
         return loads(text, folder=folder).meaning()
     except ScenarioError:
@@ -91,12 +90,12 @@ def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
 
 
 def conditions(found: Facts) -> Facts:
-    """Those facts that must be equal for Runs to compete."""
+    """The facts that must be equal for Runs to compete."""
     return {path: value for path, value in found.items() if CHOICES.isdisjoint(_keys(path))}
 
 
 def _keys(path: tuple[str, ...]) -> tuple[str, ...]:
-    """Without the name of the flow or link, which may be that of a choice."""
+    """The path without the name of the flow or link, which may equal the name of a choice."""
     return (path[0], *path[2:]) if path[0] in ("flow", "link") else path
 
 
@@ -106,7 +105,7 @@ def is_choice(key: str) -> bool:
 
 
 def alike(runs: Sequence[Run]) -> list[list[int]]:
-    """The positions of the Runs in groups of equal conditions, each in their order."""
+    """The positions of the Runs, in groups with equal conditions."""
     groups: list[tuple[Facts, list[int]]] = []
     for position, run in enumerate(runs):
         here = conditions(facts(run))
@@ -119,11 +118,10 @@ def alike(runs: Sequence[Run]) -> list[list[int]]:
 
 
 def differences(every: Sequence[Facts]) -> list[tuple[str, ...]]:
-    """The keys whose values are not the same in all of these, in the order of their first
-    mention."""
+    """The keys whose values differ between these facts, in the order of their first mention."""
     keys = dict.fromkeys(path for each in every for path in each)
     varying = [path for path in keys if any(each.get(path) != every[0].get(path) for each in every)]
-    # That flows or links differ follows from the key that says so, where there is one.
+    # The key that causes different flows or links is enough, if there is one.
     derived = {("links",), ("flows",)}
     return [path for path in varying if path not in derived] or varying
 
@@ -131,17 +129,17 @@ def differences(every: Sequence[Facts]) -> list[tuple[str, ...]]:
 def words(
     found: Facts, keys: Sequence[tuple[str, ...]], names: Mapping[str, str] | None = None
 ) -> str:
-    """The values of these keys: "fq_codel, up.rate 5 Mbit/s"; classes of one's own by their
+    """The values of these keys: "fq_codel, up.rate 5 Mbit/s". One's own classes have their
     `own_names`."""
     names = names or {}
-    said = []
+    parts = []
     for path in keys:
         if not _has(found, path):
             continue
         value, last = found.get(path), path[-1]
         name = last
         several = [other for other in keys if other[-1] == last and _has(found, other)]
-        # What is the same of all of them, like the rate of both ways, is said once.
+        # A value that all of them share, like the rate of both directions, appears once.
         if (
             len(several) > 1
             and len(path) > 1
@@ -149,35 +147,35 @@ def words(
         ):
             name = ".".join(path[-2:])
         if path in (("duration",), ("warmup",)):
-            said.append(f"{name} {value / 1e9:g} s" if isinstance(value, int) else name)
+            parts.append(f"{name} {value / 1e9:g} s" if isinstance(value, int) else name)
         elif path in (("links",), ("flows",)):
-            said.append(f"{len(value or ())} {last}")
+            parts.append(f"{len(value or ())} {last}")
         elif path[0] == "code":
-            said.append(f"{last} {str(value).removeprefix('sha256 ')[:8]}")
+            parts.append(f"{last} {str(value).removeprefix('sha256 ')[:8]}")
         elif last in SPEAKING:
-            said.append(_text(names.get(str(value), value)))
+            parts.append(_text(names.get(str(value), value)))
         else:
-            said.append(f"{name} {_text(value)}")
-    return ", ".join(dict.fromkeys(said))
+            parts.append(f"{name} {_text(value)}")
+    return ", ".join(dict.fromkeys(parts))
 
 
 def _has(found: Facts, path: tuple[str, ...]) -> bool:
-    """Whether there is what the key is of: not so of a flow or a file that others have."""
+    """Whether the Run has the key's flow, link or file at all."""
     if path[0] == "code":
         return path in found
     return path[0] not in ("flow", "link") or any(other[:2] == path[:2] for other in found)
 
 
 def headings(runs: Sequence[Run]) -> list[str]:
-    """Of Runs that are not alike: what sets each apart; its title where flows or links differ in
-    kind."""
+    """A heading for each group of Runs: the differences between groups, or the title if flows or
+    links differ in kind."""
     if len(runs) < 2:
         return [""] * len(runs)
     every = [conditions(facts(run)) for run in runs]
     keys = differences(every)
-    said = [words(found, keys) for found in every]
-    if all(said) and len({_kinds(found) for found in every}) == 1:
-        return said
+    differing = [words(found, keys) for found in every]
+    if all(differing) and len({_kinds(found) for found in every}) == 1:
+        return differing
     titles = [run.meta.title for run in runs]
     named = []
     for title, found in zip(titles, every, strict=True):
@@ -188,7 +186,7 @@ def headings(runs: Sequence[Run]) -> list[str]:
 
 
 def _kinds(found: Facts) -> frozenset[tuple[str, ...]]:
-    """Its links and flows by name, flows with their kind."""
+    """The links and flows by name, flows with their kind."""
     named = {path[:2] for path in found if path[0] in ("flow", "link")}
     return frozenset((*path, str(found.get((*path, "kind"), ""))) for path in named)
 
@@ -203,27 +201,29 @@ def _text(value: Any) -> str:
 
 
 def choices(runs: Sequence[Run], names: Mapping[str, str]) -> list[str]:
-    """Of Runs that compete: what was chosen, where that tells them apart; else their labels.
-    `names`: of classes of one's own."""
+    """The choices of Runs that compete, if these are all different; otherwise their labels.
+
+    `names`: the names of one's own classes.
+    """
     every = [facts(run) for run in runs]
     keys = differences(every)
     plain = [key for key in keys if key[0] != "code"]
-    # A file that changed tells its classes apart, where nothing else does.
+    # If nothing else differs, the classes whose file changed do.
     own = [key for found in every for key, value in found.items() if str(value) in names]
-    for those in (plain, list(dict.fromkeys([*own, *keys]))):
-        said = [words(found, those, names) for found in every]
-        if len(set(said)) == len(runs) and all(said):
-            return said
+    for chosen in (plain, list(dict.fromkeys([*own, *keys]))):
+        texts = [words(found, chosen, names) for found in every]
+        if len(set(texts)) == len(runs) and all(texts):
+            return texts
     return labels(runs)
 
 
 def labels(runs: Sequence[Run]) -> list[str]:
-    """What to call each Run, all different: its name, with what else sets it apart from others of
-    that name."""
+    """A different label for each Run: its name, and its differences from other Runs of that
+    name."""
     called = own_names(runs)
     names = [renamed(run.name, called) for run in runs]
     found: dict[int, Facts] = {}
-    said = list(names)
+    texts = list(names)
     for name in dict.fromkeys(names):
         same = [i for i, each in enumerate(names) if each == name]
         if len(same) < 2:
@@ -235,15 +235,15 @@ def labels(runs: Sequence[Run]) -> list[str]:
             title = runs[i].meta.title
             apart = words(found[i], keys, called)
             own = "" if name == title and apart else name
-            said[i] = ", ".join(filter(None, (own, apart)))
-    return _by_folder(said, [run.path for run in runs])
+            texts[i] = ", ".join(filter(None, (own, apart)))
+    return _by_folder(texts, [run.path for run in runs])
 
 
-def _by_folder(said: Sequence[str], paths: Sequence[Path]) -> list[str]:
-    """Runs of the same thing are told apart by as much of their folders as it takes."""
-    told = list(said)
-    for label in dict.fromkeys(said):
-        same = [i for i, each in enumerate(said) if each == label]
+def _by_folder(labels_: Sequence[str], paths: Sequence[Path]) -> list[str]:
+    """Adds to equal labels as many of the last parts of the folder as make them differ."""
+    texts = list(labels_)
+    for label in dict.fromkeys(labels_):
+        same = [i for i, each in enumerate(labels_) if each == label]
         if len(same) < 2:
             continue
         parts = [paths[i].absolute().parts for i in same]
@@ -256,6 +256,6 @@ def _by_folder(said: Sequence[str], paths: Sequence[Path]) -> list[str]:
             0,
         )
         for nth, (i, each) in enumerate(zip(same, parts, strict=True)):
-            # Without a difference it is one Run, given again.
-            told[i] = f"{label}, {'/'.join(each[-deep:])}" if deep else label + nth * ", again"
-    return told
+            # Equal folders: the same Run was given again.
+            texts[i] = f"{label}, {'/'.join(each[-deep:])}" if deep else label + nth * ", again"
+    return texts

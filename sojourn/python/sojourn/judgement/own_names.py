@@ -1,9 +1,9 @@
-"""What to call a class of one's own: "Late target 5ms" for `mine.py:Late target 5ms`; with its file
-where the class alone would not tell.
+"""Names of one's own classes: "Late target 5ms" for `mine.py:Late target 5ms`; with the file if the
+class name is ambiguous.
 
-A scenario keeps the numbers that it sets in the units of the class: a time is 5000000 there. It is
-said as somebody wrote it, in the Run's label or in a sweep; else with its unit where the class gives
-that number in MS, US or S.
+A scenario stores numbers in the units of the class: 5000000 for a time of 5 ms. The name has the
+number as it was written in the Run's label or in a sweep. Otherwise the number has a unit if the
+class defines it with MS, US or S.
 """
 
 from __future__ import annotations
@@ -18,46 +18,44 @@ from sojourn.scenario.linux import CONGESTION
 from sojourn.scenario.qdisc import QDISCS, Qdisc, is_own
 
 _TIMES = frozenset({"US", "MS", "S"})
-"""What a file of one's own writes times in (`sojourn.own`)."""
+"""The constants for times in a file of one's own (`sojourn.own`)."""
 
 
 def own_names(runs: Sequence[Run]) -> dict[str, str]:
-    """The name of each class of one's own in these Runs, by its words: both as a scenario has them
-    and as they were written."""
+    """The name of each class of one's own in these Runs, by its words as stored and as written."""
     written = {words: as_written(run, words) for run in runs for words in _own_words(run)}
     short = shortened(written.values())
     given = {text: words for run in runs for text, words in _given(run)}
-    said = {words: short[text] for words, text in written.items()}
-    return {**said, **{text: said[words] for text, words in given.items() if words in said}}
+    names = {words: short[text] for words, text in written.items()}
+    return {**names, **{text: names[words] for text, words in given.items() if words in names}}
 
 
 def shortened(every: Iterable[str]) -> dict[str, str]:
-    """Words as somebody wrote them, those of one's own without their files where the classes alone
-    tell."""
+    """Each text without its file, if the class names are different without it."""
     words = list(every)
     files: dict[str, set[str]] = {}
     for text in filter(is_own, words):
         file, name = _parts(text)
         files.setdefault(name, set()).add(file)
-    said = {}
+    short = {}
     for text in words:
         file, name = _parts(text)
         alone = len(files.get(name, ())) == 1 and name not in QDISCS and name not in CONGESTION
-        said[text] = text.removeprefix(f"{file}:") if alone else text
-    return said
+        short[text] = text.removeprefix(f"{file}:") if alone else text
+    return short
 
 
 def as_written(run: Run, words: str) -> str:
-    """The words of one's own that a Run has, with times in their units."""
-    given = (text for text, meant in _given(run) if meant == words)
+    """A Run's words of a class of one's own, with times in their units."""
+    given = (text for text, stored in _given(run) if stored == words)
     return next(given, None) or _with_units(words, _source(run.scenario_text, _parts(words)[0]))
 
 
 def renamed(label: str, names: Mapping[str, str]) -> str:
-    """A label with the names of classes in place of their words."""
+    """A label in which names replace the words of classes."""
     for words in sorted(names, key=len, reverse=True):
-        whole = rf"(?<![^\s,(]){re.escape(words)}(?![^\s,)])"
-        label = re.sub(whole, lambda _, to=names[words]: to, label)  # type: ignore[misc]
+        pattern = rf"(?<![^\s,(]){re.escape(words)}(?![^\s,)])"
+        label = re.sub(pattern, lambda _, to=names[words]: to, label)  # type: ignore[misc]
     return label
 
 
@@ -68,7 +66,8 @@ def _own_words(run: Run) -> list[str]:
 
 
 def _given(run: Run) -> Iterator[tuple[str, str]]:
-    """What was written for classes of one's own in other words than the scenario has, and those."""
+    """Texts that were written for one's own classes, each with the words that the scenario
+    stores."""
     for text in (run.meta.label, *run.meta.settings.values()):
         if isinstance(text, str) and is_own(text) and _plain(text) not in (None, text):
             yield text, str(_plain(text))
@@ -83,7 +82,7 @@ def _plain(text: str) -> str | None:
 
 
 def _parts(words: str) -> tuple[str, str]:
-    """File and class."""
+    """The file and the class."""
     file, _, name = words.partition(" ")[0].rpartition(":")
     return file, name
 
@@ -110,7 +109,7 @@ def _with_units(words: str, source: str) -> str:
 
 
 def _time(ns: int) -> str:
-    """`5ms`: in the largest unit of which it is a whole number."""
+    """`5ms`: a whole number in the largest possible unit."""
     units = ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns"))
     length, unit = next(each for each in units if ns % each[0] == 0)
     return f"{ns // length}{unit}"
@@ -121,7 +120,7 @@ _FIELD = re.compile(r"^[ \t]+(\w+)(?:[ \t]*:[^=\n]+)?[ \t]*=[ \t]*(.+)", re.MULT
 
 
 def _times(source: str, name: str) -> set[str]:
-    """The fields of a class whose numbers are given as times, or by constants that are."""
+    """The fields of a class that are defined with a unit of time, or with a constant that is."""
     times = set(_TIMES)
     for constant, value in _CONSTANT.findall(source):
         if times & set(re.findall(r"\w+", value)):

@@ -1,12 +1,12 @@
-"""The numbers by which Runs are compared: what each is called, its unit, which way is better, and
-what part it has in a verdict.
+"""The numbers by which Runs are compared: name, unit, better direction, and role in a verdict.
 
-One list for the terminal, the bars, the page and the verdict, so that they can't disagree. The
-numbers are those of `sojourn.metrics`, at the link under study and over the samples.
+The terminal, the bars, the page and the verdict share this list, so they can't disagree. The values
+come from `sojourn.metrics`, at the link under study and over the samples.
 
-    felt      by those who use the line: pings, completion times of transfers, late packets of calls and video. They decide.
-    queue     sojourn times at the link under study. They decide where there is nothing that is felt.
-    cost      goodput, each way on its own, and fairness: what a shorter delay is paid with
+    felt      by users of the line: pings, completion times of transfers, late packets of calls and
+        video. They decide.
+    queue     sojourn times at the link under study. They decide if nothing is felt.
+    cost      goodput of each direction, and fairness: the price of a shorter delay
     context   the rest
 """
 
@@ -25,12 +25,12 @@ from sojourn.traffic import is_greedy
 
 Role = Literal["felt", "queue", "cost", "context"]
 Read = Callable[[SeedNumbers, QueueNumbers[float] | None], float]
-"""From a seed's numbers, and those of the queue under study among them."""
+"""Takes a seed's numbers, and the numbers of the queue under study."""
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """One number of a seed: what it is called, its unit, and how to read it."""
+    """A number of a seed: its name, its unit, and how to read it."""
 
     key: str
     name: str
@@ -39,22 +39,23 @@ class Quantity:
     read: Read
     role: Role = "context"
     of: str = ""
-    """Whose it is: "ping", a [[flow]] entry, a link."""
+    """The owner of the number: "ping", a [[flow]] entry, a link."""
     short: str = ""
-    """In the head of a narrow column, after whose it is."""
+    """The heading of a narrow column, after the owner."""
     least: float = 0.0
-    """Values that differ by less, in its unit, are alike, however sure that is."""
+    """Values that differ by less, in the quantity's unit, are alike, even if the interval excludes
+    0."""
     count: bool = False
-    """A number of things."""
+    """Whether the number is a count."""
 
     @property
     def most(self) -> float:
-        """The largest value that a share can have."""
+        """The largest value that a share can take."""
         return 100.0 if self.unit == "%" else 1.0 if self.key == "jain" else math.inf
 
 
 def _ping(*path: str) -> Read:
-    """The worst probe's: a mean over probes of different paths would mean nothing."""
+    """Reads the worst probe: a mean over probes of different paths would mean nothing."""
 
     def read(seed: SeedNumbers, _: QueueNumbers[float] | None) -> float:
         known = [value for probe in seed["probes"] if not math.isnan(value := _at(probe, path))]
@@ -83,7 +84,7 @@ def _at(entry: object, path: Sequence[str]) -> float:
 
 
 def _jain(seed: SeedNumbers, queue: QueueNumbers[float] | None) -> float:
-    """Among the flows that share the link under study; nothing to be fair about with one."""
+    """Jain's index of the flows that share the link under study; NaN with less than two."""
     endless = [
         flow for flow in seed["flows"] if is_greedy(flow["kind"]) and flow["congestion"] is not None
     ]
@@ -95,7 +96,7 @@ def _goodput(seed: SeedNumbers, queue: QueueNumbers[float] | None) -> float:
 
 
 def _goodput_other(seed: SeedNumbers, queue: QueueNumbers[float] | None) -> float:
-    """Of the flows that do not cross the link under study; NaN without one."""
+    """The goodput of the flows that do not cross the link under study; NaN without such flows."""
     if queue is None:
         return math.nan
     rest = float(seed["goodput_mbps"] - queue["goodput_mbps"])
@@ -106,7 +107,7 @@ NOWHERE = ("at the bottleneck", "elsewhere")
 
 
 def ways(link: str | None, meta: Meta) -> tuple[str, str]:
-    """Which way flows go across a link, and all others: "up" and "down" of a dumbbell."""
+    """The direction of flows across a link, and of all others: "up" and "down" of a dumbbell."""
     if link is None:
         return NOWHERE
     dumbbell = {"up": "down", "down": "up"}.get(link)
@@ -115,7 +116,7 @@ def ways(link: str | None, meta: Meta) -> tuple[str, str]:
 
 
 def _fixed(link: str | None, ways: tuple[str, str]) -> tuple[Quantity, ...]:
-    """Those that every scenario may have, in the order of a table."""
+    """The quantities that every scenario can have, in the order of a table."""
     here = link or "the bottleneck"
     way, other = ways
     return (
@@ -145,13 +146,13 @@ def _fixed(link: str | None, ways: tuple[str, str]) -> tuple[Quantity, ...]:
 
 QUANTITY = {quantity.key: quantity for quantity in _fixed(None, NOWHERE)}
 RANKED_BY = "ping_p95"
-"""Runs are ranked by it, where there are pings, and of the pings it is told first."""
+"""Runs with pings are ranked by this quantity, and sentences name it first."""
 OWN_GOODPUT = "own_goodput"
-"""Begins the key of the goodput of one [[flow]] entry."""
+"""Prefix of the key of the goodput of one [[flow]] entry."""
 
 
 def _own_goodputs(groups: Sequence[GroupNumbers[float]]) -> list[Quantity]:
-    """The goodput of each [[flow]] entry, where there are several."""
+    """The goodput of each [[flow]] entry, if there are several."""
     names = list(dict.fromkeys(group["name"] for group in groups))
     return [
         Quantity(
@@ -169,7 +170,7 @@ def _own_goodputs(groups: Sequence[GroupNumbers[float]]) -> list[Quantity]:
 
 
 def _of_group(group: GroupNumbers[float]) -> list[Quantity]:
-    """What a user of this [[flow]] entry feels."""
+    """The quantities that a user of this [[flow]] entry feels."""
     name = group["name"]
     found = []
     if "transfers" in group:
@@ -186,7 +187,7 @@ def _of_group(group: GroupNumbers[float]) -> list[Quantity]:
             )
             for key in ("mean", "p95")
         ]
-        # Where next to nothing is completed, the times of what was say little.
+        # With few completed transfers the completion times alone would mislead.
         read = _group(name, "transfers", "completed")
         found.append(
             Quantity(
@@ -233,7 +234,7 @@ def _of_group(group: GroupNumbers[float]) -> list[Quantity]:
 
 @dataclass(frozen=True)
 class AtLink:
-    """What was run with its numbers, at one link: on disk (`Measured`) or not."""
+    """A run and its numbers at one link; `Measured` is one on disk."""
 
     meta: Meta
     link: str | None
@@ -241,7 +242,7 @@ class AtLink:
 
     @cached_property
     def quantities(self) -> dict[str, Quantity]:
-        """Those of this scenario by key: what is felt first, then costs, then the queue."""
+        """The quantities of this scenario, by key: felt first, then cost, then the queue."""
         fixed = _fixed(self.link, ways(self.link, self.meta))
         groups = self.summary.runs[0]["groups"] if self.summary.runs else []
         own = [quantity for group in groups for quantity in _of_group(group)]
@@ -261,8 +262,7 @@ class AtLink:
         return {}
 
     def per_seed(self, key: str) -> list[float]:
-        """The quantity of each sample, NaN where it can't be said; empty where the scenario has no
-        such quantity."""
+        """The quantity of each sample, NaN if unknown; empty if the scenario does not have it."""
         if key not in self.quantities:
             return []
         if key not in self._values:
@@ -270,13 +270,13 @@ class AtLink:
         return self._values[key]
 
     def of_seed(self, key: str, seed: SeedNumbers) -> float:
-        """The quantity in a seed's numbers; NaN where the scenario has no such quantity."""
+        """The quantity in a seed's numbers; NaN if the scenario does not have it."""
         if key not in self.quantities:
             return math.nan
         return self.quantities[key].read(seed, self._queue(seed))
 
     def over_seeds(self, key: str) -> tuple[float, float]:
-        """Mean and half the width of the 95 % interval (NaN with one sample)."""
+        """The mean and half the width of the 95 % interval (NaN with one sample)."""
         if key not in self._means:
             found = mean_ci95(self.per_seed(key))
             self._means[key] = found["mean"], found["ci95"]
@@ -288,17 +288,17 @@ class AtLink:
 
 @dataclass(frozen=True)
 class Measured(AtLink):
-    """A Run with its numbers, at one link."""
+    """A Run and its numbers at one link."""
 
     run: Run
 
 
 def measure(runs: Sequence[Run], link: str | None = None) -> list[Measured]:
-    """The numbers of each Run, at this link or else at its bottleneck."""
+    """The numbers of each Run, at this link or at its bottleneck."""
     numbers = [summary(run) for run in runs]
     links: list[str | None] = [link] * len(runs)
     if link is None:
-        # Of the numbers, that are there: to read a table of each Run takes as long again.
+        # The backlogs are in the numbers; reading a table of each Run would take as long again.
         held = [backlogs_of(run.meta, each) for run, each in zip(runs, numbers, strict=True)]
         links = under_study([run.meta for run in runs], held)
     return [
@@ -308,8 +308,8 @@ def measure(runs: Sequence[Run], link: str | None = None) -> list[Measured]:
 
 
 def known(measured: Sequence[AtLink], keys: Sequence[str] | None = None) -> list[Quantity]:
-    """Those quantities that at least one Run has, in the order of `keys` or of the first Run that
-    has them.
+    """The quantities that at least one Run has, in the order of `keys` or of the first Run with
+    them.
 
     A key that ends in ":" stands for that quantity of every [[flow]] entry.
     """
@@ -324,9 +324,9 @@ def known(measured: Sequence[AtLink], keys: Sequence[str] | None = None) -> list
         if keys is None
         else [
             key
-            for asked in keys
+            for prefix in keys
             for key in every
-            if key == asked or (asked[-1] == ":" and key.startswith(asked))
+            if key == prefix or (prefix[-1] == ":" and key.startswith(prefix))
         ]
     )
     return [
@@ -340,19 +340,19 @@ def known(measured: Sequence[AtLink], keys: Sequence[str] | None = None) -> list
 
 
 def bottlenecks(runs: Sequence[Run]) -> list[str | None]:
-    """The link under study of each Run: where most packets waited, on average over time and over
-    all seeds.
+    """The link under study of each Run: where most packets waited, on average over time and all
+    seeds.
 
-    Runs with the same links are asked about the same one: the one where most waited in all of them
-    together, of those links whose disciplines they compare. (A discipline that works may have its
-    longest queue elsewhere.) Where next to nothing waits on any link it is one that polices: what
-    exceeds its rate does not wait.
+    Runs with the same links have the same link under study: of the links whose disciplines differ,
+    the one where most packets waited in all Runs together. (With a good discipline the longest
+    queue may be elsewhere.) If hardly any packet waits on any link, a link with a policer is under
+    study: packets beyond its rate are dropped and do not wait.
     """
     return under_study([run.meta for run in runs], [_backlogs(run) for run in runs])
 
 
 def under_study(metas: Sequence[Meta], backlogs: Sequence[Mapping[str, float]]) -> list[str | None]:
-    """The same of the mean backlog of each link that is sampled."""
+    """As `bottlenecks`, from the mean backlog of each sampled link."""
     if len({tuple(sorted(backlog)) for backlog in backlogs}) == 1:
         compared = [
             link for link in backlogs[0] if len({meta.link(link).qdisc for meta in metas}) > 1
@@ -379,7 +379,7 @@ def bottleneck(run: Run) -> str | None:
 
 
 def backlogs_of(meta: Meta, numbers: Summary) -> dict[str, float]:
-    """Mean backlog of each link that is sampled, in packets, over the seeds of a Summary."""
+    """The mean backlog of each sampled link, in packets, over the seeds of a Summary."""
     held = _links(meta)
     for name in held:
         means = [
@@ -393,7 +393,7 @@ def backlogs_of(meta: Meta, numbers: Summary) -> dict[str, float]:
 
 
 def _backlogs(run: Run) -> dict[str, float]:
-    """The same of a Run, of its tables."""
+    """As `backlogs_of`, from the tables of a Run."""
     held = _links(run.meta)
     if run.seeds:
         import polars as pl
@@ -405,7 +405,7 @@ def _backlogs(run: Run) -> dict[str, float]:
 
 
 def _links(meta: Meta) -> dict[str, float]:
-    """Nothing on each link that is sampled; one with a rate limit first, as `max` needs it of
+    """0 for each sampled link. Links with a rate limit come first, since `max` returns the first of
     equals."""
     links = sorted(
         (link for link in meta.links if link.sampled), key=lambda link: link.rate_bps is None

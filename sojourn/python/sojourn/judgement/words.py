@@ -1,5 +1,5 @@
-"""A judgement in sentences and as a table in HTML. Nothing is decided here: every word follows from
-the data of a Contest."""
+"""A judgement in sentences and as a table in HTML. Every word follows from the data of a
+Contest."""
 
 from __future__ import annotations
 
@@ -17,38 +17,40 @@ from sojourn.metrics import RANDOM_START
 _Of = TypeVar("_Of", Quantity, Difference)
 
 MOST_CONTESTS = 12
-"""So many contests have sentences each; of more it is said who wins how many."""
+"""With at most this many contests each has its sentences; with more, only the wins are counted."""
 MOST_NAMED = 4
-"""So many quantities are named of a Run that is best for several."""
+"""Most quantities named for a Run that is best for several."""
 LEAST_COUNT = 0.02
-"""Numbers of finished transfers that differ by more, as a share of the larger, are told with the
-times."""
+"""Counts of finished transfers that differ by more, as a share of the larger one, are printed with
+the completion times."""
 
 
 def sentences(contests: Sequence[Contest]) -> list[str]:
-    """The verdict, each contest's in its order."""
+    """The verdict: the sentences of each contest, in their order."""
     if len(contests) == 1:
         return of_contest(contests[0])
-    said = []
+    verdict = []
     competing = [contest for contest in contests if len(contest.runs) > 1]
     if len(competing) > 1:
-        said.append(_tally(competing))
+        verdict.append(_tally(competing))
     if len(competing) <= MOST_CONTESTS:
-        said += [f"{contest.conditions}: {' '.join(of_contest(contest))}" for contest in competing]
+        verdict += [
+            f"{contest.conditions}: {' '.join(of_contest(contest))}" for contest in competing
+        ]
     alone = [contest for contest in contests if len(contest.runs) == 1]
     if alone:
-        whose = _and([_alone(contest) for contest in alone[:MOST_CONTESTS]])
+        names = _and([_alone(contest) for contest in alone[:MOST_CONTESTS]])
         more = f" and {len(alone) - MOST_CONTESTS} more" if len(alone) > MOST_CONTESTS else ""
-        said.append(
-            f"Not compared, because no other Run has the same link and traffic: {whose}{more}."
+        verdict.append(
+            f"Not compared, because no other Run has the same link and traffic: {names}{more}."
             if competing
-            else f"No two of these Runs have the same link and traffic, so nothing is compared: {whose}{more}."
+            else f"No two of these Runs have the same link and traffic, so nothing is compared: {names}{more}."
         )
-    return said
+    return verdict
 
 
 def _alone(contest: Contest) -> str:
-    """Its one Run, and what sets it apart, unless that is its name."""
+    """The contest's only Run, with its conditions unless the name contains them."""
     [run] = contest.runs
     return run if contest.conditions in run else f"{run} ({contest.conditions})"
 
@@ -65,12 +67,12 @@ def _tally(contests: Sequence[Contest]) -> str:
         if undecided and won
         else []
     )
-    whole = f"{first} wins {'any' if not won else times} of {len(contests)} comparisons"
-    return f"{'; '.join([f'{whole} between Runs of the same link and traffic', *parts])}."
+    total = f"{first} wins {'any' if not won else times} of {len(contests)} comparisons"
+    return f"{'; '.join([f'{total} between Runs of the same link and traffic', *parts])}."
 
 
 def of_contest(contest: Contest) -> list[str]:
-    """Who wins, over what, by how much, at what cost; or why nobody does."""
+    """The winner, its gains and its cost; or why there is no winner."""
     if len(contest.runs) == 1:
         return [f"{contest.called[contest.runs[0]]}: nothing to compare with."]
     if not any(row.quantity.role in ("felt", "queue") for row in contest.rows):
@@ -97,26 +99,26 @@ def _won(contest: Contest, winner: str) -> list[str]:
     reference = contest.baseline if contest.baseline != winner else contest.runs[-1]
     found = contest.against(winner, reference)
     return [
-        f"{wins}. Against {called[reference]}: {'; '.join(_all_told(_headlines(found), found))}.",
+        f"{wins}. Against {called[reference]}: {'; '.join(_in_full(_headlines(found), found))}.",
         _price(found),
     ]
 
 
 def _price(found: Sequence[Difference]) -> str:
-    """What else became better and worse."""
-    told = {each.key for each in _headlines(found)}
-    rest = [each for each in found if each.key not in told]
+    """The sentence on everything else that became better or worse."""
+    headlines = {each.key for each in _headlines(found)}
+    rest = [each for each in found if each.key not in headlines]
     worse = [each for each in rest if each.verdict == "worse" and each.role != "context"]
     felt = [each for each in rest if each.verdict == "better" and each.role == "felt"]
     paid = [each for each in rest if each.verdict == "better" and each.role == "cost"]
-    said = (
-        f"Worse: {'; '.join(_all_told(worse, found))}."
+    price = (
+        f"Worse: {'; '.join(_in_full(worse, found))}."
         if worse
         else "Nothing that users notice got worse, and no goodput fell."
     )
-    # Of whose first quantity all is said already, the rest is said briefly.
-    gains = [*map(_briefly, felt), *map(_told, paid)]
-    return f"{said} Better too: {'; '.join(gains)}." if gains else said
+    # A user's first quantity is among the headlines with its interval; the user's others are brief.
+    gains = [*map(_briefly, felt), *map(_with_interval, paid)]
+    return f"{price} Better too: {'; '.join(gains)}." if gains else price
 
 
 def _undecided(contest: Contest) -> list[str]:
@@ -139,13 +141,13 @@ def _undecided(contest: Contest) -> list[str]:
     else:
         parts = [f"{run} is best for {_few(names)}." for run, names in strengths.items()]
         why = " ".join([f"{among}.", *parts])
-    said = [f"{why}{beaten}"]
+    verdict = [f"{why}{beaten}"]
     for run in contest.front:
         if run != contest.baseline and (
             changed := _changed(contest.against(run, contest.baseline))
         ):
-            said.append(f"{called[run]} against {called[contest.baseline]}. {changed}")
-    return said
+            verdict.append(f"{called[run]} against {called[contest.baseline]}. {changed}")
+    return verdict
 
 
 def _changed(found: Sequence[Difference]) -> str:
@@ -154,9 +156,9 @@ def _changed(found: Sequence[Difference]) -> str:
         each for each in found if each.role in (("felt", "cost") if felt else ("queue", "cost"))
     ]
     parts = [
-        f"{word}: {'; '.join(_all_told(those, found))}."
+        f"{word}: {'; '.join(_in_full(changes, found))}."
         for word, verdict in (("Better", "better"), ("Worse", "worse"))
-        if (those := [each for each in weighed if each.verdict == verdict])
+        if (changes := [each for each in weighed if each.verdict == verdict])
     ]
     return " ".join(parts)
 
@@ -173,7 +175,7 @@ def _one_sample(contest: Contest) -> list[str]:
         if _headline(row.quantity.key) == "completed" and _differs(min(row.means), max(row.means))
     ]
     rows = rows or [row for row in contest.rows if row.quantity.role == "queue"]
-    told = [
+    numbers = [
         f"{row.quantity.name} "
         + ", ".join(
             f"{number(mean)}{_unit(row.quantity.unit)} with {contest.called[run]}"
@@ -185,16 +187,16 @@ def _one_sample(contest: Contest) -> list[str]:
     why = (
         alike_seeds(contest.seeds)
         if contest.seeds > 1
-        else "One seed is one sample. Several would tell: run them again with --seeds 5."
+        else "One seed is one sample. More seeds can decide: run again with --seeds 5."
     )
     return [
-        f"No winner: with one sample a difference may be chance. Its numbers: {'; '.join(told)}.",
+        f"No winner: with one sample a difference may be chance. Its numbers: {'; '.join(numbers)}.",
         why,
     ]
 
 
 def alike_seeds(seeds: int) -> str:
-    """What is to be said where so many seeds gave the same tables."""
+    """The sentence for seeds that all gave the same tables."""
     return (
         f"All {seeds} seeds gave the same Run, since nothing in the scenario is random: one sample, no interval."
         f" With {RANDOM_START} on a flow the seeds differ."
@@ -209,47 +211,46 @@ def _headline(key: str) -> str:
 
 
 def _headlines(found: Sequence[Difference]) -> list[Difference]:
-    """For each who feels it, what became better; of the queue all of it where nothing is felt."""
+    """The first quantity that became better for each user; without users, all of the queue that
+    became better."""
     better = [each for each in found if each.verdict == "better"]
     return _leading(better) or [each for each in better if each.role == "queue"]
 
 
-def _leading(those: Sequence[_Of]) -> list[_Of]:
-    """Of what is felt the first for each who feels it, in the order of the quantities; of pings
-    that by which Runs are ranked."""
+def _leading(quantities: Sequence[_Of]) -> list[_Of]:
+    """The first felt quantity of each user, in order; for pings the one that ranks the Runs."""
     first: dict[str, _Of] = {}
-    felt = [each for each in those if each.role == "felt"]
+    felt = [each for each in quantities if each.role == "felt"]
     for each in sorted(felt, key=lambda each: each.key != RANKED_BY):
         first.setdefault(each.of, each)
     return list(first.values())
 
 
-def _all_told(those: Sequence[Difference], found: Sequence[Difference]) -> list[str]:
-    """Each of those; once with each owner's completion times, of how many transfers they are, where
-    that differs.
+def _in_full(changes: Sequence[Difference], found: Sequence[Difference]) -> list[str]:
+    """Each change with its interval.
 
-    A completion time is of finished transfers only.
+    A completion time is of finished transfers only. So the first completion time of each flow entry
+    also has the number of finished transfers, if that differs.
     """
     counts = {each.of: each for each in found if _headline(each.key) == "completed"}
-    told = []
-    for one in those:
+    parts = []
+    for one in changes:
         many = counts.pop(one.of, None) if _headline(one.key).startswith("completion") else None
         differ = many is not None and _differs(many.value, many.reference)
-        told.append(
-            f"{_told(one)}, {_briefly(many)}" if many is not None and differ else _told(one)
-        )
-    return told
+        words = _with_interval(one)
+        parts.append(f"{words}, {_briefly(many)}" if many is not None and differ else words)
+    return parts
 
 
 def _differs(value: float, reference: float) -> bool:
-    """Whether two counts are told beside each other."""
+    """Whether two counts differ enough to be printed."""
     return abs(value - reference) > LEAST_COUNT * max(abs(value), abs(reference))
 
 
-def _told(one: Difference) -> str:
+def _with_interval(one: Difference) -> str:
     """`ping RTT p95 from 803 to 22.2 ms (-781, 95 % interval -797 to -765)`."""
     apart = one.difference
-    # Shares of 0 to 100 % differ by no more than 100 points.
+    # Shares from 0 to 100 % differ by at most 100 points.
     low, high = (
         (max(apart.low, -100.0), min(apart.high, 100.0))
         if one.unit == "%"
@@ -277,7 +278,7 @@ def _briefly(one: Difference) -> str:
 
 
 def _shown(one: Difference, value: float) -> str:
-    """A value or a difference; of a count whole, where it is: 97, not 97.0."""
+    """A value or a difference. A whole count has no decimals: 97, not 97.0."""
     return number(value, 0) if one.count and value == round(value) else number(value)
 
 
@@ -286,7 +287,7 @@ def _unit(unit: str) -> str:
 
 
 def _few(names: Sequence[str]) -> str:
-    """The first of these, and how many more."""
+    """The first names, and the number of the others."""
     more = len(names) - MOST_NAMED
     return _and([*names[:MOST_NAMED], f"{more} more"] if more > 1 else names)
 
@@ -299,7 +300,7 @@ def _and(parts: Sequence[str]) -> str:
 
 
 def html_table(contest: Contest, shown: Sequence[str] | None = None) -> str:
-    """The rows of a contest as columns, a line for each Run; the best of a column is strong."""
+    """The rows of a contest as columns, a line for each Run; the best of each column is bold."""
     rows = [row for row in contest.rows if shown is None or row.quantity.key in shown]
     head = ["Run", *(f"{row.quantity.name} {row.quantity.unit}" for row in rows)]
     lines = []

@@ -5,12 +5,12 @@
     lab.write("lab.html")
     lab.write("mine.html", lab.Shown(text=open("mine.toml").read(), qdiscs=("codel", "cake")))
 
-The engine in the page is crates/lab, compiled for wasm32: the language, the simulator and the numbers
-of the command line. `make` builds it and puts it beside this file, as `engine.wasm`. In the page it is
-compressed, and the browser decompresses it. The page fetches nothing: a Content-Security-Policy in it
-says so to the browser.
+The engine in the page is crates/lab, compiled for wasm32: the language, the simulator and the
+numbers of the command line. `make` builds it and puts it beside this file, as `engine.wasm`. In the
+page it is compressed, and the browser decompresses it. The page fetches nothing; its
+Content-Security-Policy forbids it.
 
-What the page shows is a `Shown`; `permalink` writes one as the part of an address behind its #.
+A `Shown` is the state of the page; `permalink` writes one as the part of an address behind its #.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 FILE = "lab.html"
-"""What the page is called where others lie beside it."""
+"""The name of the page when it is beside other pages."""
 _ENGINE = "engine.wasm"
 
 
@@ -57,12 +57,12 @@ def is_there() -> bool:
 
 
 def start() -> Shown:
-    """What the page shows where nothing else is asked for."""
+    """The page's first state."""
     return Shown(_text("start.toml"), ("pfifo limit 1000", "fq_codel"))
 
 
 def write(path: str | Path, state: Shown | None = None) -> Path:
-    """Writes the page, showing this state. UserError: it can't be written, or has no engine."""
+    """Writes the page with this state. UserError: it can't be written, or has no engine."""
     file = Path(path)
     page = render(state)
     try:
@@ -75,7 +75,7 @@ def write(path: str | Path, state: Shown | None = None) -> Path:
 
 
 def render(state: Shown | None = None) -> str:
-    """The page as text. In a source tree the page's engine is built first, if it is missing."""
+    """The page as HTML. In a source tree, a missing engine is built first."""
     if not make_missing(Path(str(_here(_ENGINE))), "the lab's engine"):
         raise UserError(
             "this sojourn was built without the lab's engine",
@@ -86,7 +86,7 @@ def render(state: Shown | None = None) -> str:
 
 @functools.cache
 def _page() -> Template:
-    """The page, all but its state."""
+    """The page without its state."""
     vendor = files("sojourn.report") / "vendor"
     filled = Template(_text("page.html")).safe_substitute(
         css=(vendor / "uPlot.min.css").read_text(encoding="utf-8")
@@ -104,7 +104,7 @@ def _page() -> Template:
 
 
 def _facts() -> dict[str, Any]:
-    """What the page has to know: examples, lessons, names, colours."""
+    """The data of the page: examples, lessons, names, colours."""
     from sojourn.figures import style
 
     simulated = [kind for kind in style.QDISCS if kind in _core.QDISCS and kind != "own"]
@@ -115,7 +115,7 @@ def _facts() -> dict[str, Any]:
         "examples": {
             path.stem: text
             for path in examples.files()
-            # A page reads no files.
+            # The page can't read the files of a trace.
             if "trace" not in (text := path.read_text(encoding="utf-8"))
         },
         "lessons": [lesson.plain() for lesson in lessons()],
@@ -123,7 +123,7 @@ def _facts() -> dict[str, Any]:
 
 
 def _safe_json(value: object) -> str:
-    """JSON that can't end the script it stands in."""
+    """JSON that can't end the script that contains it."""
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
 
 

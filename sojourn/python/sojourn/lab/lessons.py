@@ -1,7 +1,7 @@
-"""The lab's lessons: each a question, a thing to do, and an answer that the page checks by running.
+"""The lab's lessons: each has a question, a task, and an answer that the page checks by running.
 
-`lessons.toml` has them, as data: scenario, disciplines, what to reach, and one way there, by which
-sojourn/tests/test_lab.py holds that a lesson isn't solved as it begins and is solved by its own solution.
+`lessons.toml` contains them as data: scenario, disciplines, checks, and one solution.
+sojourn/tests/test_lab.py checks that each lesson starts unsolved and that its solution solves it.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Check:
-    """A number of the page's that has to be below or above a bound."""
+    """A bound for one of the page's numbers."""
 
     says: str
-    """In words, with the bound and the unit."""
+    """The check in words, with the bound and the unit."""
     number: str
-    """The key below one of the lists of a Summary's numbers, like `rtt_ms.p95`."""
+    """The key in a list of a Summary's numbers, like `rtt_ms.p95`."""
     of: str | None = None
-    """The list: queues, probes, groups; None: of the whole."""
+    """The list: queues, probes, groups; None: the Summary's own numbers."""
     name: str | None = None
-    """Which of that list, by name or link."""
+    """The name or link of the entry in the list."""
     run: int = 0
-    """Which of those that stand side by side, from 0."""
+    """The position of the run among those side by side, from 0."""
     below: float | None = None
     above: float | None = None
 
     @property
     def shown_in(self) -> tuple[str, float]:
-        """The unit in which people read the number, and by what it is multiplied for it."""
+        """The unit for people, and the factor to convert the number to it."""
         if "_ms" in self.number:
             return "ms", 1.0
         return ("Mbit/s", 1.0) if self.number.endswith("_mbps") else ("%", 100.0)
@@ -40,25 +40,25 @@ class Check:
 
 @dataclass(frozen=True)
 class Lesson:
-    """See lessons.toml."""
+    """A lesson; lessons.toml describes the keys."""
 
     title: str
     question: str
     task: str
     answer: str
-    """What it taught, with its source."""
+    """The explanation, with its source."""
     text: str
     """The scenario at the start."""
     qdiscs: tuple[str, ...]
     link: str | None
     checks: tuple[Check, ...]
     changes: tuple[tuple[str, str], ...]
-    """One way to reach it: each text with what takes its place in the scenario."""
+    """One solution: texts in the scenario and their replacements."""
     solved: tuple[str, ...] | None
-    """And the disciplines side by side then; None: the same."""
+    """The disciplines side by side in the solution; None: the same."""
 
     def plain(self) -> dict[str, Any]:
-        """As the page takes it."""
+        """The lesson as the page's data."""
         return {
             **{name: getattr(self, name) for name in ("title", "question", "task", "answer")},
             "text": self.text,
@@ -78,7 +78,7 @@ class Lesson:
 
 @functools.cache
 def lessons() -> tuple[Lesson, ...]:
-    """All of them, in their order."""
+    """All lessons, in their order."""
     source = (files(__package__) / "lessons.toml").read_text(encoding="utf-8")
     return tuple(_lesson(one) for one in tomllib.loads(source)["lesson"])
 

@@ -1,13 +1,13 @@
 "use strict";
-// The page of the lab. What it shows is one state: a scenario's text, the disciplines side by side, a
-// link, seeds. Every change asks the workers (worker.js) again and draws what they answer; the page
-// itself neither parses nor simulates.
+// The page of the lab. It has one state: a scenario's text, the disciplines side by side, a link,
+// seeds. Every change sends requests to the workers (worker.js), and the page draws their answers. The
+// page itself neither parses nor simulates.
 (() => {
   const $$ = id => document.getElementById(id);
   const facts = JSON.parse($$("facts").textContent);
   const VERSION = 1;
   const MOST_TEXT = 256 * 1024, MOST_LINK = 128 * 1024;
-  const SILENT_MS = 8000;               // after which a worker is taken for hung, and ended
+  const SILENT_MS = 8000;               // a worker that is silent for longer is ended
   const reduced = matchMedia("(prefers-reduced-motion: reduce)");
   const state = { v: VERSION, text: "", qdiscs: [], link: null, seeds: 1, lesson: null };
 
@@ -19,7 +19,7 @@
 
   // ------------------------------------------------------------------------------------------- links
 
-  // The state as text for a link: JSON, deflated, base64 of the URL kind, behind the version.
+  // The state as text for a link: the version, then JSON, deflated, in base64 for URLs.
   const through = async (stream, bytes) =>
     new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer());
   const packed = async value => {
@@ -31,14 +31,14 @@
   const unpacked = async text => {
     const [, version, body] = /^(\d+)=([\w-]+)$/.exec(text) || [];
     if (!body) throw Error("this link holds no scenario: is it whole?");
-    if (+version > VERSION) throw Error(`this link is of a newer lab (version ${version}); this page reads version ${VERSION}`);
+    if (+version > VERSION) throw Error(`this link is from a newer lab (version ${version}); this page reads version ${VERSION}`);
     if (body.length > MOST_LINK) throw Error("this link is longer than the lab takes");
     let bytes;
     try {
       const text_ = atob(body.replaceAll("-", "+").replaceAll("_", "/"));
       const reader = new Blob([Uint8Array.from(text_, c => c.charCodeAt(0))]).stream()
         .pipeThrough(new DecompressionStream("deflate-raw")).getReader();
-      // What is small in a link may be endless when it is unpacked.
+      // A short link can unpack to endless text.
       const parts = [];
       for (let total = 0; ;) {
         const { done, value } = await reader.read();
@@ -75,7 +75,7 @@
     module_ = await reader.send({ what: "compile", engine }).answer;
   };
 
-  // One thread. A hung one, or one whose engine broke, is ended, and the next request starts another.
+  // One thread. If it hangs or its engine fails, it is ended; the next request starts another.
   class Hand {
     constructor() { this.waiting = new Map(); this.next = 0; }
     begin() {
@@ -87,7 +87,7 @@
       clearInterval(this.watch);
       this.watch = setInterval(() => {
         if (this.waiting.size && performance.now() - this.heard > SILENT_MS) {
-          this.end(`it gave no sign for ${SILENT_MS / 1000} s and was ended: too much for a page. Run it in a terminal`);
+          this.end(`it did not answer for ${SILENT_MS / 1000} s and was ended: too much for a page. Run it in a terminal`);
         }
       }, 500);
     }
@@ -177,7 +177,7 @@
     area.scrollTop = Math.max(0, (line - 6) * parseFloat(getComputedStyle(area).lineHeight));
   };
 
-  // Reads the text, shows what is wrong with it or what can be turned, and runs it.
+  // Reads the text, shows its problems or its sliders, and runs it.
   const changed = async ({ turned = null } = {}) => {
     const mine = ++round;
     const area = $$("text");
@@ -195,7 +195,7 @@
     links();
     commands();
     remember();
-    // What stands beside each other replaces what is lacking.
+    // The disciplines side by side replace a missing one.
     if (lacking.length && !state.qdiscs.length) { say("nothing was run", true); return; }
     await simulate();
   };
@@ -230,7 +230,7 @@
     const label = element("label", { htmlFor: id, textContent: knob.name }, element("small", { textContent: knob.of }));
     return element("div", { className: "knob" }, label, input, output);
   };
-  // Turns wait for the one before them, and only the last of those that wait is done.
+  // A change waits for the one before it. Of several that wait only the last is made.
   const latest = act => {
     let busy = false, next = null;
     return async (...given) => {
@@ -330,7 +330,7 @@
   const fail = message => { idle(); say(message, true); };
   const idle = () => { $$("progress").hidden = $$("stop").hidden = true; };
 
-  // The runs that stand side by side: disciplines, or the points of the scenario's own sweep.
+  // The runs side by side: disciplines, or the points of the scenario's own sweep.
   const contenders = () => {
     const at = read.both_ways ? null : state.link;
     if (state.qdiscs.length) return state.qdiscs.map(qdisc => ({ label: qdisc, variant: 0, qdisc, link: at }));
@@ -380,7 +380,7 @@
       }
       return { ...last, contender, label: contender.label };
     };
-    // A hand's runs with several seeds follow each other: its numbers are of one run at a time.
+    // A worker with several seeds runs them one after the other, since it keeps the numbers of one run.
     const queues = hands.map(() => Promise.resolve());
     const jobs = all.map((contender, index) => {
       const place = index % hands.length;
@@ -415,7 +415,7 @@
 
   // ----------------------------------------------------------------------------------------- numbers
 
-  // Rows of the table: what, in which unit, which way is better (-1 less, 1 more), and the number.
+  // Rows of the table: name, unit, better direction (-1 less, 1 more), and number.
   const rowsOf = run => {
     const { numbers } = run;
     const queue = numbers.queues.find(one => one.link === state.link);
@@ -475,7 +475,7 @@
     $$("numbers").replaceChildren(element("thead", {}, head), element("tbody", {}, ...body));
     verdict(all);
   };
-  // What got better and what it cost, of the run whose delay is least beside the first.
+  // The gains and the cost of the run with the least delay, compared with the first run.
   const verdict = all => {
     $$("verdict").textContent = "";
     if (all.length < 2) return;
@@ -501,7 +501,7 @@
     return name => style.getPropertyValue(`--${name}`).trim();
   };
   const HEIGHT = 150;
-  // Charts are made where what they show has other names, lines or colours; else they get other numbers.
+  // A chart is made anew if its names, lines or colours change; otherwise it gets new numbers.
   // Before the page is changed its width and colours are asked for, once: each question after a change
   // lays it out anew.
   let wanted = [];
@@ -555,7 +555,7 @@
   const draw = () => {
     const many = shownRuns.length > 1;
     const series = make => shownRuns.flatMap((run, index) => make(run, index).map(one => ({ colour: colourOf(index), label: run.label, ...one })));
-    // Waiting: the largest of each interval, which a mean would hide.
+    // The longest wait of each interval; a mean would hide it.
     chart(`How long packets wait in queue ${state.link}`, "ms, the largest of each interval", series(run => {
       const queue = run.tables.queue;
       const places = rowsWhere(queue.link, linkIndex(run));
@@ -659,7 +659,7 @@
     const { out, wait, flow, bytes, fell, fellFlow, marked, cause, run } = filmed;
     const waiting = [];
     for (let i = 0; i < out.length; i++) if (out[i] > at && out[i] - wait[i] <= at) waiting.push(i);
-    // The head of the queue is at the right; full lines go on above it.
+    // The head of the queue is at the right; a full line continues in the line above.
     const right = width - 70, left = 12, block = Math.max(4, Math.min(18, (right - left) * 3 / Math.max(waiting.length, 30)));
     const perLine = Math.max(1, Math.floor((right - left) / block));
     const base = height - 62;
@@ -672,7 +672,7 @@
     });
     g.strokeStyle = css("muted");
     g.strokeRect(left - 4, 36, right - left + 6, base - 34);
-    // The packet on the wire, and what has just left.
+    // The packet on the wire, and packets that have just left.
     for (let i = 0; i < out.length; i++) {
       const age = at - out[i];
       if (age < 0 || age > 0.01) continue;

@@ -1,4 +1,4 @@
-"""What the lab shows, as the part of an address behind its #.
+"""The state of the lab as the part of an address behind its #.
 
 `VERSION=BODY`: BODY is a JSON object, deflated (RFC 1951), in base64 for addresses (RFC 4648, section
 5) without padding. page.js writes and reads the same.
@@ -18,7 +18,7 @@ from sojourn.errors import UserError
 
 VERSION = 1
 MOST_TEXT = 256 << 10
-"""The longest scenario that the lab takes, characters (crates/lab, MOST_TEXT)."""
+"""The longest scenario of the lab, characters (crates/lab, MOST_TEXT)."""
 MOST_QDISCS = 8
 SEEDS = (1, 5, 10, 20)
 
@@ -27,18 +27,18 @@ _LINK = re.compile(r"(?:^|#)(\d+)=([\w-]+)$", re.ASCII)
 
 @dataclass(frozen=True)
 class Shown:
-    """What the page shows."""
+    """The state of the page."""
 
     text: str
     """The scenario."""
     qdiscs: tuple[str, ...] = ()
-    """The disciplines that stand side by side; none: as the scenario is written."""
+    """The disciplines side by side; none: the scenario's own."""
     link: str | None = None
     """The link whose queue is shown; None: the page chooses."""
     seeds: int = 1
 
     def plain(self) -> dict[str, Any]:
-        """As the page takes it."""
+        """The state as the page's data."""
         return {
             "v": VERSION,
             "text": self.text,
@@ -63,13 +63,14 @@ def is_link(text: str) -> bool:
 
 
 def read_link(text: str) -> Shown:
-    """The state in a link, whole or the part behind the #. UserError: it holds none."""
+    """Reads the state from a link, whole or the part behind the #. UserError: there is none in
+    it."""
     found = _LINK.search(text)
     if found is None:
-        raise _refused("this is no link of the lab's", "copy the whole address of the page")
+        raise _refused("this is not a link of the lab", "copy the whole address of the page")
     if int(found[1]) > VERSION:
         raise _refused(
-            f"this link is of a newer lab (version {found[1]})",
+            f"this link is from a newer lab (version {found[1]})",
             f"this sojourn reads version {VERSION}: update it",
         )
     try:
@@ -89,15 +90,15 @@ def read_link(text: str) -> Shown:
                 sanitize.plain(link) if isinstance(link, str) else None,
                 seeds if seeds in SEEDS else 1,
             )
-    raise _refused("this link holds no scenario", "copy the whole address of the page")
+    raise _refused("this link contains no scenario", "copy the whole address of the page")
 
 
 def _unpacked(body: str) -> bytes:
-    """ValueError: it is damaged, or longer than any state."""
+    """Decodes and unpacks the body. ValueError: it is damaged, or longer than any state."""
     reader = zlib.decompressobj(-15)
     try:
         packed = base64.urlsafe_b64decode(body + "=" * (-len(body) % 4))
-        # What is small in a link may be endless when it is unpacked.
+        # A short link can unpack to endless text.
         text = reader.decompress(packed, 4 * MOST_TEXT)
     except zlib.error as error:
         raise ValueError(str(error)) from None

@@ -1,7 +1,7 @@
 "use strict";
-// The engine (crates/lab) in a thread of its own. A message asks for one thing and has one answer; a
-// run tells in between how far it is, and ends early where it is told to stop.
-const SLICE = 60000;                    // events between two looks at what was said meanwhile
+// The engine (crates/lab) in a thread of its own. Each message is one request and has one answer. A
+// run also reports its progress, and ends early when it receives a stop.
+const SLICE = 60000;                    // events between two checks for new messages
 const TELL_MS = 60;
 let engine, asked = Promise.resolve();
 const stopped = new Set();
@@ -19,7 +19,7 @@ const json = bytes => JSON.parse(new TextDecoder().decode(bytes));
 
 const TYPES = { u8: Uint8Array, u32: Uint32Array, u64: BigUint64Array, i64: BigInt64Array, f64: Float64Array };
 
-// A line that says what is where, then columns: each a typed array of its own.
+// A line with the layout, then the columns, each in a typed array.
 const tables = bytes => {
   const end = bytes.indexOf(10) + 1;
   const said = json(bytes.subarray(0, end));
@@ -39,7 +39,7 @@ const others = () => new Promise(resolve => {
   channel.port2.postMessage(0);
 });
 
-// A run to its end, or until it is stopped; then null.
+// A run to its end; null if it is stopped.
 const run = async (id, begin) => {
   const about = json(ask(begin));
   if (!about.links) return { about };
@@ -57,7 +57,7 @@ const run = async (id, begin) => {
   }
 };
 
-// The engine from its bytes, compressed by gzip.
+// Loads the engine from its bytes, which gzip compressed.
 const compiled = async bytes => {
   const module = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return WebAssembly.compile(await new Response(module).arrayBuffer());
@@ -100,11 +100,11 @@ onmessage = ({ data }) => {
       }
       const found = stopped.has(id) ? { stopped: true } : await answer(data);
       stopped.delete(id);
-      // Columns are handed over, not copied.
+      // Columns are transferred, not copied.
       const columns = Object.values(found.tables || {}).flatMap(Object.values);
       postMessage({ id, answer: found }, columns.map(column => column.buffer));
     } catch (error) {
-      // Its memory is in an unknown state: whoever asked ends this worker.
+      // The engine's memory is in an unknown state: the page ends this worker.
       postMessage({ id, broken: words(error) });
     }
   });

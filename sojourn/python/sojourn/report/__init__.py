@@ -1,18 +1,17 @@
-"""One self-contained page from Runs: everything in it, nothing fetched, readable from a disk or an
-e-mail.
+"""Writes one self-contained page from Runs: it fetches nothing and opens from a disk or an e-mail.
 
     from sojourn import Run, report
 
     report.write(Run.find("runs/comparison"), "report.html")
 
-The page opens with the verdict and the picture of delay over time; then come the numbers, the time
-lines with one shared cursor and zoom, the distributions, the trade-off, and what exactly was run.
-It asks the network for nothing, and a Content-Security-Policy in it says so to the browser. Charts
-are drawn by uPlot (vendor/); figures that compare Runs are SVG.
+The page begins with the verdict and the picture of delay over time. Then come the numbers, the time
+lines with a shared cursor and zoom, the distributions, the trade-off, and the scenarios. A
+Content-Security-Policy forbids all requests to the network. uPlot (vendor/) draws the charts;
+figures that compare Runs are SVG.
 
-Whatever comes from a scenario (titles, names, the text itself) is data: page.html escapes it, and in
-the script's data every `<` is \\u003c, so that it can't end the script. Written again from the same
-Runs, the page has the same bytes.
+Text from a scenario (titles, names, the scenario itself) is data. page.html escapes it. In the
+script's data every `<` is \\u003c, so that it can't end the script. The same Runs give the same
+bytes.
 """
 
 from __future__ import annotations
@@ -78,16 +77,16 @@ PICTURES: dict[str, tuple[Callable[[Sequence[Run]], Figure], str]] = {
         "Mean sojourn at the bottleneck against goodput, a point for each Run",
     ),
 }
-"""The figures that compare Runs, by their places in page.html, and what each shows."""
+"""The figures that compare Runs, by their names in page.html, with a description."""
 MOST_SENDERS = 12
-"""Entries of flows that are named below the drawn topology."""
+"""Most entries of flows listed below the drawn topology."""
 MOST_IN_A_ROW = 8
-"""With at most this many Runs all check boxes are shown; with more they are folded away."""
+"""With at most this many Runs all check boxes are shown; with more they are folded."""
 
 
 def write(runs: Sequence[Run], path: str | Path, lab_in: Path | None = None) -> Path:
-    """Writes the page of these Runs, and beside it that of the lab, to which it leads; `lab_in` is
-    another folder for that."""
+    """Writes the page of these Runs, and beside it the lab's page, which it links to. `lab_in`:
+    another folder for the lab's page."""
     file = Path(path)
     folder = file.parent if lab_in is None else lab_in
     try:
@@ -101,7 +100,7 @@ def write(runs: Sequence[Run], path: str | Path, lab_in: Path | None = None) -> 
 
 
 def render(runs: Sequence[Run], lab: str | None = None) -> str:
-    """The page as text; `lab` is the address of the lab's page, seen from this one's."""
+    """The page as HTML; `lab` is the address of the lab's page, relative to this one."""
     series.check(runs)
     with holding(runs):
         return swept.render(runs, lab) if swept.is_sweep(runs) else _rendered(runs, lab)
@@ -169,8 +168,8 @@ def _rendered(runs: Sequence[Run], lab: str | None) -> str:
 
 
 def _heading(runs: Sequence[Run]) -> tuple[str, str]:
-    """The page's title, and the line under it. A measurement's title is of host, load and date: the
-    host is enough for a heading."""
+    """The page's title, and the line below it. A measurement's title has host, load and date; the
+    heading has only the host."""
     title, about = series.title(runs), series.subtitle(runs)
     if not all(map(series.is_measured, runs)):
         return title, about
@@ -181,7 +180,7 @@ def _heading(runs: Sequence[Run]) -> tuple[str, str]:
 
 
 def _best(found: Judgement) -> set[tuple[str, str]]:
-    """What is better than in every other Run: (key, label)."""
+    """The numbers that are better than those of every other Run: (key, label)."""
     return {
         (row.quantity.key, row.best)
         for contest in found.contests
@@ -193,7 +192,7 @@ def _best(found: Judgement) -> set[tuple[str, str]]:
 def _tables(
     measured: Sequence[Measured], labels: Sequence[str], best: set[tuple[str, str]]
 ) -> list[dict[str, Any]]:
-    """The numbers: what users get, and the queue; without what nobody measured."""
+    """The tables of numbers: the users' and the queue's, without unknown quantities."""
     found = [
         (heading, quantities.known(measured, keys))
         for heading, keys in (("What users get", USERS), (_queue(measured), QUEUE))
@@ -230,7 +229,7 @@ def _number(one: Measured, quantity: Quantity) -> str:
 
 
 def _how(measured: Sequence[Measured]) -> str:
-    """How many samples the numbers are means of."""
+    """The number of samples behind the means, in words."""
     counts = sorted({len(one.summary.seeds) for one in measured})
     seeds = counted(counts, "seed")
     alike = [one for one in measured if one.summary.samples < len(one.summary.seeds)]
@@ -243,10 +242,10 @@ def _how(measured: Sequence[Measured]) -> str:
 
 
 def _topology(runs: Sequence[Run]) -> dict[str, Any]:
-    """Who sends where: the nodes and links of the first Run, drawn, and what its flows cross."""
+    """The nodes and links of the first Run as a drawing, and the paths of its flows."""
     drawn, senders = "", list[str]()
     if not series.is_measured(runs[0]):
-        # An older version's scenario is in words that are no more.
+        # The scenario of an older version may not be readable any more.
         with contextlib.suppress(ScenarioError):
             first = scenario.loads(runs[0].scenario_text, folder=runs[0].path)
             drawn, senders = notebook.drawn(first), notebook.senders(first)
@@ -258,7 +257,7 @@ def _topology(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def _changes(first: str, text: str) -> list[str]:
-    """The lines that one text has and the other has not, with `+` and `-`; of equal ones none."""
+    """The lines that differ between two texts, with `+` and `-`."""
     changes = unified_diff(first.splitlines(), text.splitlines(), n=0, lineterm="")
     return [line for line in list(changes)[2:] if line[0] in "+-"]
 
@@ -321,13 +320,13 @@ def _facts(one: Measured) -> list[tuple[str, str]]:
 
 
 def _pictures(runs: Sequence[Run]) -> dict[str, parts.Picture | None]:
-    """The figures, by their places in the page. They compare Runs, so one Run alone has none."""
+    """The figures, by their names in the page. They compare Runs, so a single Run has none."""
     if len(runs) < 2:
         return dict.fromkeys(PICTURES)
-    said = {name: says for name, (_, says) in PICTURES.items()}
+    captions = {name: says for name, (_, says) in PICTURES.items()}
     if beside.peaks(runs, series.bottlenecks(runs)):
-        said["stacked"] += f". Goodput {series.ABOVE_RATE}"
+        captions["stacked"] += f". Goodput {series.ABOVE_RATE}"
     return {
-        name: parts.Picture(parts.file_and_svg(draw(runs), said[name])[1], said[name])
+        name: parts.Picture(parts.file_and_svg(draw(runs), captions[name])[1], captions[name])
         for name, (draw, _) in PICTURES.items()
     }

@@ -1,9 +1,9 @@
-"""Phases of several measurements on one time axis.
+"""Aligns the phases of several measurements on one time axis.
 
-Between two phases the load's queue drains, and a deep queue takes longer. So the phases of two
-measurements with one plan drift apart. Side by side they are drawn so that each phase begins at the
-same place. Time within phases is unchanged; time between them is stretched. A peer, which watched one
-of them, is drawn on that one's clock.
+Between two phases the load's queue drains, which takes longer with a deep queue. So the phases of
+two measurements with the same plan drift apart. Side by side, each phase begins at the same
+position. Time within phases is unchanged; time between them is stretched. A peer, which watched one
+of the measurements, is drawn on that measurement's clock.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def common(runs: Sequence[Run]) -> Spans:
 
 
 def aligned(line: Line, own: Spans, to: Spans) -> Line:
-    """A line of a repeat whose phases are `own`, moved to the common ones."""
+    """A line of a repeat with the phases `own`, moved to the common phases."""
     if not to or own == to or line.t.size == 0:
         return line
     here = [0.0, *(t for _, start, end in own for t in (start, end))]
@@ -49,7 +49,8 @@ def aligned(line: Line, own: Spans, to: Spans) -> Line:
 
 
 def watched(line: Line, time: Clock, until_s: float) -> Line:
-    """A peer's line on the clock of what it watched, as far as that went."""
+    """A peer's line on the clock of the measurement that it watched, within that measurement's
+    time."""
     t = time.of(line.t)
     inside = (t >= 0) & (t <= until_s)
     return Line(t[inside], line.y[inside])

@@ -1,10 +1,10 @@
 """The page's data: every line in several levels of detail, as base64 of little-endian float32.
 
-A line of a million points is not drawn as a million points. It is embedded thinned to the least and
-the largest of every few points, from coarse to fine (`LEVELS`). The page shows the coarsest level
-that still fills the window's columns, and a finer one on zooming. Every level keeps the peaks. Even
-the finest level of a long line may be thinned (`LEVELS[-1]`); the tables in the Run folder have
-everything.
+A line of a million points is not drawn as a million points. It is thinned to the minimum and the
+maximum of every few points, from coarse to fine (`LEVELS`). The page shows the coarsest level that
+fills the window's columns, and a finer one when the user zooms in. Every level keeps the peaks.
+Even the finest level of a long line may be thinned (`LEVELS[-1]`); the tables in the Run folder
+have all points.
 """
 
 from __future__ import annotations
@@ -28,36 +28,34 @@ from sojourn.records import Run
 from sojourn.report import alignment
 
 LEVELS = (700, 6_000, 50_000)
-"""Buckets of the levels of detail; a bucket is two points."""
+"""Buckets of each level of detail; a bucket has two points."""
 
 COLUMNS = 400
-"""Columns of the time lines of all seeds together: in each a seed's mean."""
+"""Columns of the time lines over all seeds; a column has a mean of each seed."""
 
 FEW = 12
-"""Up to this many flows are shown one by one. More are shown as their median and the band of 80
-%."""
+"""Up to this many flows are drawn one by one. More are drawn as their median and a band of 80 %."""
 
 MOST_IDLE = 2
-"""Idle RTTs that are drawn beside pings."""
+"""Most lines for idle RTTs beside the pings."""
 
 ROOM = 12_000_000
-"""Bytes of base64 that a page's time lines may take. Beyond that further seeds are left out."""
+"""Limit for a page's time lines, bytes of base64. Seeds beyond it are left out."""
 
 EVENTS = 50_000
-"""Ticks of one cause that are kept; more events share a tick."""
+"""Most ticks of one cause; with more events, several share a tick."""
 
 
 @dataclass
 class Buffers:
-    """Arrays of float32. Each is embedded once, however many lines share it (mostly their
-    times)."""
+    """Arrays of float32. Each is embedded once, even if several lines share it (mostly times)."""
 
     texts: list[str] = field(default_factory=list)
     _known: dict[bytes, int] = field(default_factory=dict)
     size: int = 0
 
     def add(self, values: Floats) -> int:
-        """The number by which the page refers to these values."""
+        """Adds an array and returns its number for the page."""
         raw = np.ascontiguousarray(values, dtype="<f4").tobytes()
         if raw not in self._known:
             self._known[raw] = len(self.texts)
@@ -77,8 +75,8 @@ class Buffers:
 
 
 def payload(runs: Sequence[Run], watching: Mapping[int, Clock] = MappingProxyType({})) -> Json:
-    """Everything that the page's script needs. `watching`: which Runs are peers that watched the first
-    one, on whose time they are drawn."""
+    """The data of the page's script. `watching`: the Runs that are peers which watched the first
+    Run; they are drawn on its time."""
     buffers = Buffers()
     links = series.bottlenecks(runs)
     looks = style.looks(runs, links)
@@ -92,7 +90,7 @@ def payload(runs: Sequence[Run], watching: Mapping[int, Clock] = MappingProxyTyp
     def lines(i: int, seed: int) -> dict[str, Line]:
         return _lines(runs[i], seed, links[i])
 
-    # Seed by seed over all Runs, so that a seed that is left out is left out of all.
+    # Seed by seed over all Runs, so that a seed is left out of all Runs or of none.
     for nth in range(max(len(run.seeds) for run in runs)):
         if nth > 0 and buffers.size > ROOM:
             left_out = max(len(run.seeds) for run in runs) - nth
@@ -112,9 +110,11 @@ def payload(runs: Sequence[Run], watching: Mapping[int, Clock] = MappingProxyTyp
         if (found := _means(run, [lines(i, seed) for seed in run.seeds], buffers)) is not None
     ]
     kept = {(view["run"], view["seed"]) for view in views}
-    told = {name for key in kept for name, line in lines(*key).items() if _tells(name, line)}
+    shown_lines = {
+        name for key in kept for name, line in lines(*key).items() if _has_values(name, line)
+    }
     for one in (*views, *means):
-        one["lines"] = {name: found for name, found in one["lines"].items() if name in told}
+        one["lines"] = {name: found for name, found in one["lines"].items() if name in shown_lines}
     return {
         "duration": end_s,
         "warmup": max(run.meta.warmup_ns for run in runs) / 1e9,
@@ -149,7 +149,7 @@ def payload(runs: Sequence[Run], watching: Mapping[int, Clock] = MappingProxyTyp
 
 
 def _lines(run: Run, seed: int, link: str | None) -> dict[str, Line]:
-    """What Runs are compared by over time."""
+    """The lines by which Runs are compared over time."""
     goodputs = series.goodputs(run, seed)
     probes = series.answered(run)
     shown: dict[str, Line] = {}
@@ -172,15 +172,15 @@ def _lines(run: Run, seed: int, link: str | None) -> dict[str, Line]:
     return shown
 
 
-def _tells(name: str, line: Line) -> bool:
-    """Whether a line shows anything: a value, and of a backlog one that isn't 0."""
+def _has_values(name: str, line: Line) -> bool:
+    """Whether a line shows anything: a value, for a backlog a value other than 0."""
     known = line.y[np.isfinite(line.y)]
     return bool(known.any() if name == "backlog" else known.size)
 
 
 def _idle(runs: Sequence[Run], end_s: float, buffers: Buffers) -> list[Json]:
-    """Beside what pings take, what they would without a queue: a flat line for each value that Runs
-    have; none where they are more than can be told apart."""
+    """The RTTs of pings without a queue: a flat line for each value; none if there are too many
+    values to distinguish."""
     found = {
         float(f"{rtt:.3g}")
         for run in runs
@@ -193,14 +193,16 @@ def _idle(runs: Sequence[Run], end_s: float, buffers: Buffers) -> list[Json]:
 
 
 def _level(label: str, value: float, end_s: float, buffers: Buffers) -> Json:
-    """A value that is the same all the time."""
+    """A flat line for a constant value."""
     flat = Line(np.array([0.0, end_s]), np.array([value, value]))
     return {**entry(label, flat, buffers, style.MUTED, dash_=style.SHORT), "level": True}
 
 
 def _means(run: Run, of_seeds: list[dict[str, Line]], buffers: Buffers) -> Json | None:
-    """The time lines of all seeds together: of each column the mean over seeds, and the lowest and
-    the highest seed. None of a single seed, or of measurements, whose phases are not in step."""
+    """The time lines over all seeds: the mean in each column, with the lowest and the highest seed.
+
+    None for a single seed, and for measurements, whose phases are not synchronous.
+    """
     if series.is_measured(run) or len(run.seeds) < 2:
         return None
     end = run.meta.duration_ns / 1e9
@@ -209,7 +211,7 @@ def _means(run: Run, of_seeds: list[dict[str, Line]], buffers: Buffers) -> Json 
     tops: dict[str, float] = {}
     for name in of_seeds[0]:
         if name == "largest":
-            continue  # A band about the mean says as much.
+            continue  # The band around the mean shows the same.
         values = np.ma.masked_invalid(
             [_binned(one[name], edges) for one in of_seeds if name in one]
         )
@@ -223,8 +225,8 @@ def _means(run: Run, of_seeds: list[dict[str, Line]], buffers: Buffers) -> Json 
 
 
 def _tops(lines: dict[str, Line]) -> dict[str, float]:
-    """Where the axes of goodputs end: segments delivered behind a lost one make peaks that may not
-    set the scale."""
+    """The ends of the goodput axes. Segments delivered after a loss was repaired make peaks that
+    must not set the scale."""
     return {
         name: series.ceiling(line) or float(np.nanmax(line.y, initial=0.0))
         for name, line in lines.items()
@@ -239,8 +241,8 @@ def _columns(of_seeds: Sequence[dict[str, Line]]) -> int:
 
 
 def _binned(line: Line, edges: Floats) -> Floats:
-    """The mean of a line's values in each column; NaN where there is none. A value at an edge is of
-    the column that ends there, as what was sampled is of the time before it."""
+    """The mean of a line's values in each column; NaN without values. A value at an edge belongs to
+    the column that ends there, since a sample is of the time before it."""
     known = np.isfinite(line.y)
     t = line.t[known] - 1e-6 * (edges[1] - edges[0])
     counts, _ = np.histogram(t, edges)
@@ -278,7 +280,7 @@ def _view(
 def _watched(
     seed: int, shown: dict[str, Line], time: Clock, until_s: float, buffers: Buffers
 ) -> Json:
-    """Of a peer the lines that are compared, on our time."""
+    """The lines of a peer that are compared, on the first Run's time."""
     lines: Json = {
         name: buffers.line(moved)
         for name, line in shown.items()
@@ -295,7 +297,7 @@ def _watched(
 
 
 def _spans(spans: alignment.Spans) -> list[Json]:
-    """Phases as the page shades them."""
+    """The phases that the page shades."""
     return [
         {
             "name": name,
@@ -308,7 +310,7 @@ def _spans(spans: alignment.Spans) -> list[Json]:
 
 
 def _panels(run: Run, seed: int, link: str | None, buffers: Buffers) -> list[Json]:
-    """The panels of one Run, one above the other, as in `figures.timeline`."""
+    """The panels of one Run, from top to bottom, as in `figures.timeline`."""
     looks = {flow.name: style.flow_look(i) for i, flow in enumerate(series.carriers(run))}
     table = series.queue(run, seed, link)
     panels: list[Json] = []
@@ -320,7 +322,7 @@ def _panels(run: Run, seed: int, link: str | None, buffers: Buffers) -> list[Jso
     goodputs, cwnds = series.goodputs(run, seed), series.cwnds(run, seed)
     measured = series.is_measured(run)
     if measured:
-        # Connections come and go with the phases, so each direction's sum is shown.
+        # Connections begin and end with the phases, so each direction's sum is shown.
         goodputs, cwnds = series.by_direction(run, goodputs), series.by_direction(run, cwnds)
         looks = {word: (style.phase_colour(word), style.SOLID) for word in series.WAYS.values()}
     together = series.total(list(goodputs.values()))
@@ -366,7 +368,8 @@ def _panels(run: Run, seed: int, link: str | None, buffers: Buffers) -> list[Jso
 
 
 def _waits(run: Run, seed: int, table: Any) -> list[tuple[str, Line, str, dict[str, Any]]]:
-    """Sojourn, if there is a queue, and RTTs: label, line, colour, and other properties."""
+    """The sojourn times, if there is a queue, and the RTTs: label, line, colour, and other
+    properties."""
     waits: list[tuple[str, Line, str, dict[str, Any]]] = []
     for name, label, colour, width in (
         ("sojourn_max_ns", "sojourn, largest", style.SKY, 1.0),
@@ -411,7 +414,7 @@ def _queue_panels(run: Run, link: str, table: Any, buffers: Buffers, add: Any) -
     most = float(np.nanmax(backlog.y)) if np.isfinite(backlog.y).any() else 0.0
     remark = ""
     for name, level in state.levels.items():
-        # A limit far above the backlog would flatten it: the heading names it instead.
+        # A limit far above the backlog would flatten the curve, so the heading has it instead.
         if level <= 1.6 * max(most, 1.0):
             label = f"{name} {on_page(level)} {unit}"
             entries.append(_level(label, level, run.meta.duration_ns / 1e9, buffers))
@@ -493,8 +496,8 @@ def _cdfs(runs: Sequence[Run], links: Sequence[str | None], buffers: Buffers) ->
 
 
 def _cdfs_of_phases(runs: Sequence[Run], buffers: Buffers) -> list[Json]:
-    """For one measurement a chart with a curve for each phase; for several a chart for each
-    phase."""
+    """For one measurement a chart with a curve for each phase; for several measurements a chart for
+    each phase."""
     names = series.phase_names(runs)
     if len(runs) == 1:
         target = next(iter(series.answered(runs[0])), "")
@@ -520,7 +523,8 @@ def _cdfs_of_phases(runs: Sequence[Run], buffers: Buffers) -> list[Json]:
 def _cdf(
     title: str, curves: Sequence[series.Distribution], who: Sequence[Json], buffers: Buffers
 ) -> list[Json]:
-    """One chart; none without a sample. `who`: the Run of each curve, or a look of its own."""
+    """A list with one chart; empty without samples. `who`: the Run of each curve, or its own
+    look."""
     seen = [curve for curve in curves if curve.samples]
     if not seen:
         return []
@@ -537,14 +541,14 @@ def _cdf(
 
 
 def _ascending(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """At most 1000 points of a curve, one for each x. Of equal x the last is kept, because the
-    curve ends there."""
+    """At most 1000 points of a curve, one for each x. Of several points with one x the last is
+    kept, because the curve ends there."""
     if x.size > 1000:
         at = np.unique(np.linspace(0, x.size - 1, 1000).astype(np.int64))
         x, y = x[at], y[at]
     x = x.astype(np.float32).astype(np.float64)
     last = np.append(np.diff(x) > 0, True)
-    # A curve that jumps at its first x begins at 0 there.
+    # A curve that jumps at its first x starts at 0 there.
     keep_x, keep_y = x[last], y[last]
     return np.insert(keep_x, 0, np.nextafter(np.float32(keep_x[0]), np.float32(-1))), np.insert(
         keep_y, 0, 0.0
@@ -561,19 +565,19 @@ def entry(
     dots: bool = False, fill: bool = False,
 ) -> Json:  # fmt: skip
     """A series of a panel."""
-    made: Json = {
+    properties: Json = {
         "label": label,
         "colour": colour if colour == INK else both(colour),
         "dash": dash(dash_),
         "width": width,
         "line": buffers.line(line),
     }
-    return made | ({"dots": True} if dots else {}) | ({"fill": True} if fill else {})
+    return properties | ({"dots": True} if dots else {}) | ({"fill": True} if fill else {})
 
 
 def both(colour: str) -> list[str]:
-    """A colour on a light page, and its lifted version on a dark one. All are lifted alike, so
-    they stay distinct."""
+    """A colour for a light page, and its lighter version for a dark one. All colours are lightened
+    alike, so they stay distinct."""
     red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
     hue, lightness, saturation = colorsys.rgb_to_hls(red, green, blue)
     lifted = colorsys.hls_to_rgb(hue, 0.45 + 0.5 * lightness, saturation)
@@ -581,5 +585,5 @@ def both(colour: str) -> list[str]:
 
 
 def dash(pattern: style.Dash) -> list[float]:
-    """A matplotlib dash as a canvas takes it; empty is solid."""
+    """A matplotlib dash pattern for a canvas; empty: solid."""
     return [] if isinstance(pattern, str) else [round(2 * part, 1) for part in pattern[1]]

@@ -1,8 +1,8 @@
-"""Small charts as SVG (chart.html): lines over a swept value with their 95 % bands, all of one quantity
-on the same axes. Pure.
+"""Small charts as SVG (chart.html): lines over a swept value with 95 % bands. All charts of one
+quantity have the same axes. Pure.
 
-They are drawn here and not by matplotlib, because on a page each keeps its size: on a telephone one
-stands below the other, and its type stays readable.
+They are not drawn by matplotlib, so that each keeps its size: on a telephone the charts are
+stacked, and their text stays readable.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from sojourn.report import parts
 WIDTH, HEIGHT = 330.0, 210.0
 LEFT, RIGHT, TOP, BOTTOM = 48.0, 12.0, 8.0, 38.0
 LEAST_GAP = 12.0
-"""Between the labels of an axis, px."""
+"""The least gap between the labels of an axis, px."""
 LETTER = 6.4
-"""How wide a letter of a label is, px."""
+"""The width of a letter of a label, px."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +40,16 @@ class Spot:
 
 @dataclass(frozen=True)
 class Curve:
-    """One of those that compete, over the swept value."""
+    """A contender over the swept value."""
 
     label: str
     colour: str
     dash: style.Dash
     points: tuple[Spot, ...]
     joined: bool = True
-    """By a line, with the intervals as a band; else each is a dot of its own."""
+    """Joined by a line, with the intervals as a band; otherwise each point is a dot."""
     marks: str = ""
-    """The swept values that what is drawn of it belongs to."""
+    """The marks of the swept values that this curve belongs to."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,10 @@ class Span:
     high: float
     log: bool
     ticks: tuple[tuple[float, str], ...]
-    """Places and what is written there."""
+    """Positions and their labels."""
 
     def place(self, value: float, start: float, end: float) -> float:
-        """Where a value is between two ends, px."""
+        """The position of a value between two ends, px."""
         low, high, at = self.low, self.high, value
         if self.log:
             low, high, at = (math.log10(max(each, 1e-9)) for each in (low, high, value))
@@ -72,8 +72,8 @@ class Span:
 
 
 def span_of(values: Sequence[float], log: bool, *, from_0: bool = True) -> Span:
-    """An axis for these values, with round ticks; a linear one begins at 0, or where the values
-    do."""
+    """An axis for these values, with round ticks. A linear axis begins at 0, or at the least
+    value."""
     known = [value for value in values if math.isfinite(value)]
     if log:
         low = 10 ** math.floor(math.log10(min(known)))
@@ -104,7 +104,7 @@ def _plain(tick: float, step: float) -> str:
 
 
 Placed = Callable[[float], float]
-"""From a value to its place, px."""
+"""Converts a value to its position, px."""
 
 FRAME = {
     "width": f"{WIDTH:.0f}",
@@ -118,11 +118,11 @@ FRAME = {
     "below": f"{HEIGHT - BOTTOM + 17:.0f}",
     "unit": f"{HEIGHT - 4:.0f}",
 }
-"""What every chart has at the same place, px."""
+"""The fixed positions in every chart, px."""
 
 
 def chart(title: str, curves: Sequence[Curve], across: Span, up: Span, unit: str) -> Markup:
-    """One chart; `title` names it for who can't see it, `unit` stands below the horizontal axis."""
+    """One chart. `title` is for screen readers; `unit` is below the horizontal axis."""
 
     def x(value: float) -> float:
         return across.place(value, LEFT, WIDTH - RIGHT)
@@ -132,13 +132,13 @@ def chart(title: str, curves: Sequence[Curve], across: Span, up: Span, unit: str
 
     rows = [(f"{y(value):.1f}", f"{y(value) + 4:.1f}", label) for value, label in up.ticks]
     drawn = [_drawn(curve, x, y) for curve in curves]
-    made = (title, unit, FRAME, rows, _ticks(across, x), drawn)
-    return hypertext.part("sojourn.report/chart.html", "chart", *made)
+    values = (title, unit, FRAME, rows, _ticks(across, x), drawn)
+    return hypertext.part("sojourn.report/chart.html", "chart", *values)
 
 
 def _ticks(across: Span, x: Placed) -> list[tuple[str, str, str]]:
-    """Of the horizontal axis: place, that of the label, label. One that would touch its neighbour has
-    no place."""
+    """The ticks of the horizontal axis: position, position of the label, label. A label that would
+    touch its neighbour has no position."""
     ticks = []
     free = 0.0
     for value, label in across.ticks:
@@ -163,36 +163,36 @@ def _drawn(curve: Curve, x: Placed, y: Placed) -> dict[str, Any]:
 
 
 def _band(curve: Curve, x: Placed, y: Placed) -> str:
-    """The corners of the 95 % intervals as an area."""
-    those = [point for point in curve.points if math.isfinite(point.high)]
-    if len(those) < 2 or not curve.joined:
+    """The area of the 95 % intervals: its corners."""
+    points = [point for point in curve.points if math.isfinite(point.high)]
+    if len(points) < 2 or not curve.joined:
         return ""
-    above = [f"{x(point.x):.1f},{y(point.high):.1f}" for point in those]
-    below = [f"{x(point.x):.1f},{y(point.low):.1f}" for point in reversed(those)]
+    above = [f"{x(point.x):.1f},{y(point.high):.1f}" for point in points]
+    below = [f"{x(point.x):.1f},{y(point.low):.1f}" for point in reversed(points)]
     return " ".join(above + below)
 
 
 def _dot(label: str, point: Spot, x: Placed, y: Placed) -> dict[str, Any]:
-    """A mean, its interval's ends, and both in words."""
+    """A mean and the ends of its interval, with a text for both."""
     interval = math.isfinite(point.high)
-    said = f"{label}: {on_page(point.mean)}"
+    text = f"{label}: {on_page(point.mean)}"
     return {
         "x": f"{x(point.x):.1f}",
         "y": f"{y(point.mean):.1f}",
         "ends": (f"{y(point.low):.1f}", f"{y(point.high):.1f}") if interval else None,
-        "said": f"{said}, {on_page(point.low)} to {on_page(point.high)}" if interval else said,
+        "text": f"{text}, {on_page(point.low)} to {on_page(point.high)}" if interval else text,
     }
 
 
 FOREST = 150.0
-"""Width of a difference's interval, px."""
+"""The width of a difference's bar, px."""
 
 
 def interval(low: float, value: float, high: float, colour: str) -> Markup:
-    """An interval of percent between -100 and 100 as a bar, with 0 in the middle; what reaches
-    further is cut there."""
-    whole = Span(-100.0, 100.0, False, ())
-    left, at, right = (f"{whole.place(each, 4.0, FOREST - 4):.1f}" for each in (low, value, high))
+    """An interval in percent as a bar from -100 to 100, with 0 in the middle; longer ones are
+    cut."""
+    axis = Span(-100.0, 100.0, False, ())
+    left, at, right = (f"{axis.place(each, 4.0, FOREST - 4):.1f}" for each in (low, value, high))
     ends = (left, right) if math.isfinite(low + high) else None
-    made = (f"{FOREST:.0f}", f"{FOREST / 2:.0f}", ends, at, parts.themed(colour))
-    return hypertext.part("sojourn.report/chart.html", "interval", *made)
+    values = (f"{FOREST:.0f}", f"{FOREST / 2:.0f}", ends, at, parts.themed(colour))
+    return hypertext.part("sojourn.report/chart.html", "interval", *values)

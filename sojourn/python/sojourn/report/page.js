@@ -1,5 +1,5 @@
 "use strict";
-// The page's charts. All data lies in the page, in `#data`: lines as levels of detail, coarse to fine, each a pair of
+// The page's charts. All data is in the page, in `#data`: lines as levels of detail, coarse to fine, each a pair of
 // numbers of buffers (times, values; float32, base64). One window of time is shared by all charts over time.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
@@ -89,7 +89,7 @@
     },
   ];
 
-  // Marks of a logarithmic axis: decades, and between them 2 and 5 where there is room.
+  // Marks of a logarithmic axis: decades, and 2 and 5 between them if there is room.
   const logSplits = (low, high) => {
     const found = [], steps = Math.log10(high / low) > 3.2 ? [1] : [1, 2, 5];
     if (Math.log10(high / low) < .7) {
@@ -106,14 +106,14 @@
     }
     return found;
   };
-  // Where a logarithmic axis begins: the last mark that is not above the least value.
+  // The beginning of a logarithmic axis: the last mark that is not above the least value.
   const named = (low, high) => Math.max(...logSplits(low / 10, high).filter(v => v <= low * 1.001), low / 10);
   const logarithmic = axis => Object.assign(axis, {
     splits: (u, i, low, high) => logSplits(low, high),
     filter: (u, splits) => splits,
   });
 
-  // `top`: where the axis ends although the largest values lie above.
+  // `top`: the end of the axis, even if larger values exist.
   const yRange = (log, top) => (u, low, high) => {
     if (low === null || high === null) return log ? [1, 10] : [0, 1];
     if (top) high = Math.min(high, top);
@@ -129,7 +129,7 @@
     u.ctx.fillRect(x0, u.bbox.top, x1 - x0, u.bbox.height);
     u.ctx.restore();
   };
-  // Above the lines, on paper of its own: a limit's line would strike it through.
+  // Above the lines, on a background of its own: the line of a limit would cross it.
   const nameWarmup = u => {
     const end = Math.min(data.warmup, view[1]);
     const wide = end > view[0] ? u.valToPos(end, "x", true) - u.valToPos(view[0], "x", true) : 0;
@@ -172,14 +172,14 @@
     u.ctx.fillText(phase.name, x0 + 5, u.bbox.top + 2);
   });
 
-  // A legend's value, where the cursor is; without a cursor none.
+  // A legend's value at the cursor; empty without a cursor.
   const hovered = words => (u, v, series, at) => at === null || at === undefined ? "" : words(u, v);
 
   const line = (entry, unit) => ({
     label: entry.label,
     stroke: () => colour(entry.colour),
     width: entry.dots ? 2 : entry.width || 1.2,
-    // A line with levels of detail fills its panel: a dash would only tear it.
+    // A line with levels of detail fills its panel; dashes would only break it up.
     dash: entry.dash && entry.dash.length && !(entry.line && entry.line.length > 1) ? entry.dash : undefined,
     paths: entry.dots ? () => null : undefined,
     points: entry.dots ? { show: true, size: 3.5, width: 0, fill: () => colour(entry.colour) } : { show: false },
@@ -211,7 +211,7 @@
     return holder;
   };
 
-  // What `saving` needs of a chart. `rows`: what its CSV file has.
+  // The properties of a chart for `saving`. `rows`: the rows of its CSV file.
   const savable = (chart, title, entries, rows) => Object.assign(chart, {
     title, rows, below: [], above: [],
     ink: () => css("--ink"), muted: () => css("--muted"), grid: () => css("--grid"), paper: () => css("--paper"),
@@ -219,7 +219,7 @@
     key: () => entries.flatMap((e, i) => chart.u.series[i + 1].show && !e.edge ? [[e.label, colour(e.colour), e.dash]] : []),
   });
 
-  // What is hidden is hidden in all charts: a click on a name under a chart, or its box, does the same.
+  // A Run is hidden in all charts, by a click on its name under a chart or on its box.
   const setRun = (run, on) => {
     if (shown[run] === on) return;
     shown[run] = on;
@@ -353,7 +353,7 @@
     ctx.restore();
   };
 
-  // What is recorded within some pixels of the cursor, counted.
+  // Counts the events within some pixels of the cursor.
   const nearby = (u, rows) => {
     const x = u.cursor.left;
     if (!(x >= 0)) return "";
@@ -485,7 +485,7 @@
       u.ctx.moveTo(u.bbox.left, at);
       u.ctx.lineTo(u.bbox.left + u.bbox.width, at);
       u.ctx.stroke();
-      // The two are close: one name above its line, one below, side by side.
+      // The two lines are close: one name is above its line, the other below.
       u.ctx.textBaseline = "top";
       const rise = p === 99 ? -11 : 1;
       u.ctx.fillText(`p${p}`, u.bbox.left + (p === 99 ? 30 : 6) * devicePixelRatio, at + rise * devicePixelRatio);
@@ -545,7 +545,7 @@
 
   // ----------------------------------------------------------------------------------------------------- sections
 
-  // What is shown stands in the address behind its #, so that it can be sent: time, Runs, seed.
+  // The view is in the address behind its #, so that it can be shared: time, Runs, seed.
   const remember = () => {
     const parts = [];
     if (view[0] !== whole[0] || view[1] !== whole[1]) parts.push(`time=${view.map(v => +v.toFixed(4)).join("-")}`);
@@ -613,7 +613,7 @@
           dash: data.runs.length > 1 ? run.dash : [], width: faint ? 1 : 1.5, line: v.lines[name] });
       }
     }
-    // Last, since a band's edges are counted from its line.
+    // Last, since a band refers to its line by position.
     if (kind.key === "ping" && entries.length) entries.push(...data.idle);
     const hint = [
       chosen.seed === ALL ? "mean over the seeds; the band goes from the lowest to the highest of them" : kind.hint,
@@ -675,7 +675,7 @@
   const each = [...(data.means.length ? [[ALL, "all: mean and band"]] : []), ...seeds.map(s => [s, `${data.repeats} ${s}`])];
   pick("seed", each, chosen.seed, value => { chosen.seed = value; drawCompared(); remember(); });
   const pickInside = () => pick("inside-seed", seedsOf(chosen.run), chosen.insideSeed, value => { chosen.insideSeed = value; drawInside(); });
-  // A peer's pings stand beside ours, and there is nothing else of it.
+  // A peer has only pings, drawn beside the first Run's.
   const opened = data.runs.map((r, i) => [i, r.name]).filter(([i]) => data.views.some(v => v.run === i && v.panels.length));
   pick("inside-run", opened, 0, value => {
     chosen.run = value;

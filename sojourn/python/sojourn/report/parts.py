@@ -1,9 +1,8 @@
-"""Parts of every page of ours: pictures in the page's colours, safe data, the text files beside
-this one. Pages are made of templates (`sojourn.hypertext`), which share frame.html and parts.html.
+"""Shared parts of the pages: pictures in the page's colours, safe data. Pages are made from
+templates (`sojourn.hypertext`), which share frame.html and parts.html.
 
-Whatever comes from a scenario is data. What is no plain value but a `Markup`, which templates take
-as it is, is made here: pictures, `safe_json`, which can't end a script, and our own styles and
-scripts.
+Text from a scenario is data. Templates insert a `Markup` unescaped. All of them are made here:
+pictures, `safe_json`, which can't end a script, and sojourn's own styles and scripts.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ _HEX = re.compile(r"#[0-9a-fA-F]{6}")
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawn figure, and what it shows."""
+    """A drawn figure and its description."""
 
     svg: Markup
     says: str
@@ -65,7 +64,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Stroke:
-    """How a line is drawn: CSS of its colour, lengths of its dashes."""
+    """The look of a line: a CSS colour and the lengths of its dashes."""
 
     colour: str
     pattern: str
@@ -77,8 +76,8 @@ def stroke(colour: str, dash: style.Dash) -> Stroke:
 
 
 def svg(figure: Figure, says: str) -> Markup:
-    """A figure as SVG for the page, in the page's colours. Heading (the page has one), prologue and
-    metadata are removed."""
+    """A figure as SVG for the page, in the page's colours, without heading (the page has one),
+    prologue and metadata."""
     for heading in list(figure.texts):
         heading.remove()
     return _for_page(style.render(figure, "svg", cropped=True).decode("utf-8"), says)
@@ -87,8 +86,8 @@ def svg(figure: Figure, says: str) -> Markup:
 def file_and_svg(figure: Figure, says: str) -> tuple[bytes, Markup]:
     """A figure as the bytes of an SVG file and as SVG for the page, drawn once.
 
-    The page's ends below the heading; elsewhere it has the figure's own margins. (Matplotlib draws a
-    figure twice more to crop it.)
+    The page's version begins below the heading and has the figure's own margins. (To crop it,
+    matplotlib would draw the figure twice more.)
     """
     for number, heading in enumerate(figure.texts):
         heading.set_gid(f"heading-{number}")
@@ -101,21 +100,21 @@ def file_and_svg(figure: Figure, says: str) -> tuple[bytes, Markup]:
 
 
 def _bottom(heading: Text, height: float) -> float:
-    """Where a line of the heading ends, as a share of the figure's height from below."""
+    """The lower end of a heading's line, as a share of the figure's height from below."""
     return float(heading.get_position()[1] - float(heading.get_fontsize()) * 1.5 / height)
 
 
 def _for_page(drawn: str, says: str) -> Markup:
     drawn = drawn[drawn.index("<svg") :]
     drawn = re.sub(r"<metadata>.*?</metadata>", "", drawn, flags=re.DOTALL)
-    # Only in style attributes, because a title may contain a colour's name.
+    # Only in style attributes, because a title may contain the name of a colour.
     drawn = re.sub(r'style="[^"]*"', lambda style_: themed(style_[0]), drawn)
     named = Markup('<svg role="img" aria-label="{}" ').format(says)
     return Markup(drawn.replace("<svg ", named, 1))
 
 
 def themed(css: str) -> str:
-    """CSS whose colours follow the page's, light or dark."""
+    """CSS whose colours follow the page's light or dark theme."""
     return _HEX.sub(_variable, css)
 
 
@@ -125,7 +124,7 @@ def _variable(colour: re.Match[str]) -> str:
 
 
 def colours(page: str) -> Markup:
-    """Rules that lift the colours of the page's SVGs on a dark page."""
+    """CSS rules that lighten the colours of the page's SVGs in the dark theme."""
     used = sorted(set(re.findall(r"var\(--c-([0-9a-f]{6}),", page)))
     rules = " ".join(f"--c-{colour}: {data.both('#' + colour)[1]};" for colour in used)
     return Markup(
@@ -136,13 +135,13 @@ def colours(page: str) -> Markup:
 
 
 def simulated(runs: Sequence[Run]) -> bool:
-    """Whether they are of scenarios, which a simulator can run; measurements are not."""
+    """Whether these Runs have scenarios that a simulator can run; measurements do not."""
     return not any(map(series.is_measured, runs))
 
 
 def beside(folder: Path, page_in: Path) -> str | None:
-    """Lays the lab's page into a folder; its address, seen from a page in another. None: this sojourn
-    was built without it."""
+    """Writes the lab's page into a folder, and returns its address relative to a page in another
+    folder. None: this sojourn was built without the lab."""
     if not lab.is_there():
         return None
     there = folder / lab.FILE
@@ -153,7 +152,8 @@ def beside(folder: Path, page_in: Path) -> str | None:
 
 
 def changing(runs: Sequence[Run], address: str | None) -> str:
-    """The address of the lab with what was run, the disciplines side by side; empty: there is none."""
+    """The lab's address with the Runs' scenario, and the disciplines side by side; empty: there is
+    none."""
     text = runs[0].scenario_text
     if address is None or len(text) > lab.MOST_TEXT:
         return ""
@@ -169,7 +169,7 @@ def changing(runs: Sequence[Run], address: str | None) -> str:
 
 
 def refused(runs: Sequence[Run], labels: Sequence[str] | None = None) -> list[tuple[str, str]]:
-    """The Runs whose numbers must not be used, by label or name, and why."""
+    """The invalid Runs, by label or name, each with the reasons."""
     named = [run.name for run in runs] if labels is None else labels
     return [
         (name, "; ".join(run.meta.invalid))
@@ -185,5 +185,5 @@ def safe_json(value: object) -> Markup:
 
 
 def page(template: str, css: Sequence[str], **values: object) -> str:
-    """A page by a template that extends frame.html, with these styles."""
+    """A page from a template that extends frame.html, with these styles."""
     return str(hypertext.filled(template, css=hypertext.text(*css), colours=colours, **values))

@@ -1,5 +1,5 @@
 "use strict";
-// A chart as a file: SVG, PNG, CSV. `saving.buttons` are what a chart's caption shows.
+// A chart as a file: SVG, PNG, CSV. `saving.buttons` makes the buttons in a chart's caption.
 const saving = (() => {
   const FONT = 'system-ui, "DejaVu Sans", sans-serif';
   const HEADING = 26;                 // room above a saved chart for its title, px
@@ -30,7 +30,7 @@ const saving = (() => {
     return y + ROW;
   };
 
-  // What of a canvas's context the charts' own painters use, as SVG. Their numbers are device pixels.
+  // The methods of a canvas's context that the charts' painters use, as SVG. Their numbers are device pixels.
   const recorder = (canvas, ratio) => {
     const made = [];
     let path = "";

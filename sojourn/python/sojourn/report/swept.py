@@ -1,10 +1,9 @@
-"""The page of a sweep: who wins in which cell, small charts over the swept value, differences in
-pairs, and the numbers.
+"""The page of a sweep: the winner of each cell, small charts over the swept values, paired
+differences, and the numbers.
 
-It is made of a grid (`sojourn.sweeps.grid`) and its judgement alone: no time line is read, so
-thousands of Runs make a small page. Every chart of one quantity has the same axes. There is no
-script in it: what belongs to a swept value is marked with it, and a style hides what is marked with
-a value whose box is not ticked.
+It needs only a grid (`sojourn.sweeps.grid`) and its judgement. It reads no time lines, so thousands
+of Runs make a small page. Every chart of one quantity has the same axes. The page has no script: an
+element that belongs to a swept value has a mark, and CSS hides elements whose value is not ticked.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from sojourn.sweeps.axes import Setting, logarithmic, scale, written
 from sojourn.sweeps.grid import Grid, SweepCell, of_runs
 
 MOST_CHARTED = 4
-"""Quantities that have charts, the decisive first."""
+"""Most quantities with charts, the most important first."""
 MOST_BOXES = 30
-"""Values of a key that may be chosen among."""
+"""Most values of a key with check boxes."""
 
 Settings = tuple[Setting | None, ...]
 
@@ -40,7 +39,7 @@ _WINS = (
     "better in something that users notice, worse in nothing that they notice,"
     f" and at most {100 * MOST_COST:.0f} % less goodput"
 )
-"""How a winner is found (`sojourn.judgement`)."""
+"""The definition of a winner (`sojourn.judgement`)."""
 
 
 def is_sweep(runs: Sequence[Run]) -> bool:
@@ -64,7 +63,7 @@ def _varying(runs: Sequence[Run]) -> list[str]:
 
 
 def render(runs: Sequence[Run], lab: str | None = None) -> str:
-    """The page as text; `lab` is the address of the lab's page, seen from this one's."""
+    """The page as HTML; `lab` is the address of the lab's page, relative to this one."""
     swept = _Swept(of_runs(runs), runs)
     return parts.page(
         "sojourn.report/swept.html",
@@ -89,7 +88,7 @@ def render(runs: Sequence[Run], lab: str | None = None) -> str:
 
 @dataclass(frozen=True)
 class _Contender:
-    """What is chosen in one cell of every condition: a line of the charts."""
+    """The choices in one cell of every condition: a line of the charts."""
 
     chosen: Settings
     label: str
@@ -99,17 +98,17 @@ class _Contender:
 
 @dataclass(frozen=True)
 class _Shown:
-    """How charts show a quantity."""
+    """The presentation of a quantity in charts."""
 
     name: str
     unit: str
     most: float
     rates: Mapping[Setting | None, float] = field(default_factory=dict)
-    """By swept value what it is a share of; empty: it is shown as it is."""
+    """The divisor for each swept value, if the quantity is shown as a share; empty: it is not."""
 
 
 class _Swept:
-    """A grid as what the sections of the page show."""
+    """A grid, converted to the sections of the page."""
 
     def __init__(self, grid: Grid, runs: Sequence[Run]) -> None:
         self.grid = grid
@@ -117,7 +116,7 @@ class _Swept:
         self.conditions = [key for key in grid.conditions if len(grid.distinct(key)) > 1]
         self.across = self._horizontal()
         self.drawn = [key for key in grid.drawn if scale(grid.distinct(key)) is not None]
-        """Conditions that are drawn, not listed: their cells are dots, not fields."""
+        """Conditions that were drawn at random, not listed: their cells are dots, not fields."""
         apart = self.drawn or [self.across]
         self.rest = [key for key in self.conditions if key not in apart]
         self.contenders = self._contenders()
@@ -127,8 +126,7 @@ class _Swept:
         self.boxes = self._boxes()
 
     def _horizontal(self) -> str:
-        """The key of the horizontal axis: the one with the most values, of those that are
-        numbers."""
+        """The key of the horizontal axis: the numeric key with the most values."""
         keys = self.conditions
         return max(
             keys,
@@ -142,21 +140,21 @@ class _Swept:
         first: dict[Settings, int] = {}
         for i, cell in enumerate(self.grid.cells):
             first.setdefault(self._of(cell, self.grid.chosen), i)
-        those = list(first.values())
-        links = [self.grid.cells[i].at.link for i in those]
-        looks = style.looks([self.runs[i] for i in those], links)
+        cells = list(first.values())
+        links = [self.grid.cells[i].at.link for i in cells]
+        looks = style.looks([self.runs[i] for i in cells], links)
         plain = [(look.colour, look.dash) for look in looks]
-        kinds = {style.qdisc_kind(self.runs[i], at) for i, at in zip(those, links, strict=True)}
-        if len(kinds) < len(those):
-            # Shades of one discipline are hard to tell apart where lines of several cross.
-            plain = [style.flow_look(i) for i in range(len(those))]
+        kinds = {style.qdisc_kind(self.runs[i], at) for i, at in zip(cells, links, strict=True)}
+        if len(kinds) < len(cells):
+            # Shades of one discipline are hard to distinguish where several lines cross.
+            plain = [style.flow_look(i) for i in range(len(cells))]
         return [
             _Contender(chosen, ", ".join(map(self.grid.written, chosen)) or "all", *look)
             for chosen, look in zip(first, plain, strict=True)
         ]
 
     def _boxes(self) -> dict[str, dict[Setting | None, str]]:
-        """A box for each value of the keys that are listed, by the name of its mark."""
+        """A box for each value of the listed keys, by the name of its mark."""
         found: dict[str, dict[Setting | None, str]] = {}
         for k, key in enumerate(self.grid.keys):
             values = list(dict.fromkeys(cell.settings.get(key) for cell in self.grid.cells))
@@ -165,7 +163,7 @@ class _Swept:
         return found
 
     def _marked(self, settings: Mapping[str, Setting | None]) -> str:
-        """The marks of what belongs to these values alone."""
+        """The marks of an element that belongs to these values."""
         return " ".join(
             self.boxes[key][value] for key, value in settings.items() if key in self.boxes
         )
@@ -173,7 +171,7 @@ class _Swept:
     def _of(self, cell: SweepCell, keys: Sequence[str]) -> Settings:
         return tuple(cell.settings.get(key) for key in keys)
 
-    def _said(self, keys: Sequence[str], values: Settings) -> str:
+    def _text(self, keys: Sequence[str], values: Settings) -> str:
         """`count 4, up.rate 5 Mbit/s`."""
         return ", ".join(
             f"{self.heading[key]} {self.grid.written(value)}"
@@ -197,15 +195,15 @@ class _Swept:
         assert self.grid.judgement is not None, "Runs are judged"
         if len(self.contenders) < 2:
             return [
-                f"{len(self.grid.cells)} cells of one contender: nothing competes. The charts show what"
-                f" becomes of it over {self.heading[self.across]}."
+                f"{len(self.grid.cells)} cells of one contender, so there is no competition. The charts show it"
+                f" over {self.heading[self.across]}."
             ]
         return self.grid.judgement.sentences()[:1]
 
     # ------------------------------------------------------------------------------------ filters
 
     def filters(self) -> list[dict[str, Any]]:
-        """Boxes for the values, by which is hidden what is not ticked."""
+        """The check boxes; elements of an unticked value are hidden."""
         return [
             {
                 "heading": self.heading[key],
@@ -218,11 +216,11 @@ class _Swept:
 
     def winners(self) -> dict[str, Any]:
         """A heat map for each combination of the keys that are neither its rows nor its columns;
-        empty without rivals."""
+        empty without competitors."""
         if len(self.contenders) < 2:
             return {}
         if self.drawn:
-            hint = f"A dot is a point that was drawn, in the colour of its winner: {_WINS}. Grey: nobody wins."
+            hint = f"A dot is a point that was drawn at random, in the colour of its winner: {_WINS}. Grey: nobody wins."
             return {
                 "hint": hint,
                 "dots": self._winning_dots(),
@@ -232,36 +230,37 @@ class _Swept:
         down, *others = [*self.rest, ""]
         others = [key for key in others if key]
         maps = [
-            self._heat(down, others, those)
-            for those in dict.fromkeys(self._of(cell, others) for cell in self.grid.cells)
+            self._heat(down, others, values)
+            for values in dict.fromkeys(self._of(cell, others) for cell in self.grid.cells)
         ]
         key = self.grid.quantities[0]
         hint = (
-            f"Each field names the winner: {_WINS}. Below it the"
-            f" {key.name} of the winner, and of the best other. Its colour is the winner's; grey: nobody wins."
+            f"Each field names the winner: {_WINS}. The line below has the"
+            f" {key.name} of the winner, and of the best other. The colour is the winner's; grey: nobody wins."
         )
         return {"hint": hint, "dots": [], "maps": maps, "verdicts": self._verdicts()}
 
     def _winning_dots(self) -> list[dict[str, Any]]:
-        """Where the values were drawn: a dot for each point in the plane of two keys, in the colour
+        """For values drawn at random: a dot for each point in the plane of two keys, in the colour
         of its winner."""
         first, *others = self.drawn
         vertical: list[str | None] = [*others]
         quantity = self.grid.quantities[0]
         return [
-            self._plane(first, other, quantity, those)
-            for those in dict.fromkeys(self._of(cell, self.rest) for cell in self.grid.cells)
+            self._plane(first, other, quantity, values)
+            for values in dict.fromkeys(self._of(cell, self.rest) for cell in self.grid.cells)
             for other in vertical or [None]
         ]
 
     def _plane(
-        self, across: str, up: str | None, quantity: Quantity, those: Settings
+        self, across: str, up: str | None, quantity: Quantity, rest: Settings
     ) -> dict[str, Any]:
-        """`up`: the other key; None: there is none, and the dots are at the best of what decides."""
+        """`up`: the other key; None: there is none, and the height of a dot is the deciding
+        quantity."""
         dots: dict[tuple[str, str], list[multiples.Spot]] = {}
         places, along = self._places(across)
         heights = None if up is None else self._places(up)
-        best = self._best_by_point(quantity, those)
+        best = self._best_by_point(quantity, rest)
         for cell, mean in best.values():
             contest = cell.contest
             won = contest is not None and contest.winner is not None
@@ -280,26 +279,27 @@ class _Swept:
         else:
             span = heights[1]
         vertical = f"{quantity.name}, {quantity.unit}" if up is None else self._unit(up)
-        said = "; ".join(filter(None, (self._said(self.rest, those), vertical)))
-        chart = multiples.chart(f"Winners, {said}", curves, along, span, self._unit(across))
-        return self._figure(those, said, chart)
+        caption = "; ".join(filter(None, (self._text(self.rest, rest), vertical)))
+        chart = multiples.chart(f"Winners, {caption}", curves, along, span, self._unit(across))
+        return self._figure(rest, caption, chart)
 
-    def _figure(self, those: Settings, caption: str, chart: Markup) -> dict[str, Any]:
-        """A chart at these settings of what is neither axis."""
-        marks = self._marked(dict(zip(self.rest, those, strict=True)))
+    def _figure(self, rest: Settings, caption: str, chart: Markup) -> dict[str, Any]:
+        """A chart at these values of the keys that are not axes."""
+        marks = self._marked(dict(zip(self.rest, rest, strict=True)))
         return {"marks": marks, "caption": caption, "chart": chart}
 
     def _best_by_point(
-        self, quantity: Quantity, those: Settings
+        self, quantity: Quantity, rest: Settings
     ) -> dict[Settings, tuple[SweepCell, float]]:
-        """Of each point of these settings the winner, or else the first, and what decides there."""
+        """For each point of these values the winner, or else the first cell, and its deciding
+        number."""
         found: dict[Settings, tuple[SweepCell, float]] = {}
         for cell in self.grid.cells:
             mean = cell.values(quantity.key)[0]
             point = self._of(cell, self.conditions)
             won = cell.contest is not None and cell.contest.winner == cell.label
             if (
-                self._of(cell, self.rest) == those
+                self._of(cell, self.rest) == rest
                 and math.isfinite(mean)
                 and (won or point not in found)
             ):
@@ -307,7 +307,7 @@ class _Swept:
         return found
 
     def _verdicts(self) -> list[tuple[str, str]]:
-        """The judge's sentences on each link and traffic."""
+        """The verdict for each link and traffic."""
         assert self.grid.judgement is not None, "Runs are judged"
         return [
             (contest.conditions, " ".join(words.of_contest(contest)))
@@ -315,19 +315,19 @@ class _Swept:
             if len(contest.runs) > 1
         ]
 
-    def _heat(self, down: str, others: Sequence[str], those: Settings) -> dict[str, Any]:
+    def _heat(self, down: str, others: Sequence[str], values: Settings) -> dict[str, Any]:
         columns = self.grid.distinct(self.across)
         lines: Sequence[Setting | None] = self.grid.distinct(down) if down else [None]
         rows = []
         for line in lines:
             own = {down: line} if down else {}
-            fixed = {**dict(zip(others, those, strict=True)), **own}
+            fixed = {**dict(zip(others, values, strict=True)), **own}
             fields = [self._field({**fixed, self.across: value}) for value in columns]
             name = f"{self.heading[down]} {self.grid.written(line)}" if down else ""
             rows.append({"marks": self._marked(own), "name": name, "fields": fields})
         return {
-            "marks": self._marked(dict(zip(others, those, strict=True))),
-            "caption": self._said(others, those),
+            "marks": self._marked(dict(zip(others, values, strict=True))),
+            "caption": self._text(others, values),
             "across": self.heading[self.across],
             "columns": [
                 (self.grid.written(value), self._marked({self.across: value})) for value in columns
@@ -344,28 +344,28 @@ class _Swept:
         contest = cells[0].contest if cells else None
         field = {"marks": self._marked({self.across: fixed[self.across]}), "winner": ""}
         if contest is None:
-            return field | {"why": "–", "told": "not run"}
-        field["told"] = self._told(cells, contest)
+            return field | {"why": "–", "note": "not run"}
+        field["note"] = self._note(cells, contest)
         winner = next((cell for cell in cells if cell.label == contest.winner), None)
         if winner is None:
             return field | {"why": "one sample" if contest.by == "one sample" else "no winner"}
         who = self._contender(winner)
         return field | {"winner": who.label, "colour": parts.themed(who.colour)}
 
-    def _told(self, cells: Sequence[SweepCell], contest: Contest) -> str:
-        """`23 ms, pfifo 832`: the best of these and the next, in what decides."""
+    def _note(self, cells: Sequence[SweepCell], contest: Contest) -> str:
+        """`23 ms, pfifo 832`: the best of these cells and the next, in the deciding quantity."""
         quantity = self.grid.quantities[0]
         ranked = sorted(
             (cell for cell in cells if not math.isnan(cell.values(quantity.key)[0])),
             key=lambda cell: (cell.label != contest.winner, cell.values(quantity.key)[0]),
         )
         unit = f" {quantity.unit}" if quantity.unit else ""
-        said = [f"{number(cell.values(quantity.key)[0])}{unit}" for cell in ranked[:1]]
-        said += [
+        texts = [f"{number(cell.values(quantity.key)[0])}{unit}" for cell in ranked[:1]]
+        texts += [
             f"{self._contender(cell).label} {number(cell.values(quantity.key)[0])}"
             for cell in ranked[1:2]
         ]
-        return ", ".join(said)
+        return ", ".join(texts)
 
     def _contender(self, cell: SweepCell) -> _Contender:
         chosen = self._of(cell, self.grid.chosen)
@@ -374,15 +374,15 @@ class _Swept:
     # ------------------------------------------------------------------------------------- charts
 
     def intervals(self) -> str:
-        """How charts show them."""
+        """The legend of the intervals in the charts."""
         if not any(cell.at.summary.samples > 1 for cell in self.grid.cells):
             return "One sample a cell: no intervals."
         shown = "Whiskers" if self.drawn else "Bands and whiskers"
         return f"{shown}: the 95 % interval of the mean over seeds."
 
     def charts(self) -> list[dict[str, Any]]:
-        """Of each quantity that tells the most."""
-        return [self._charts_of(one) for one in self.grid.telling()[:MOST_CHARTED]]
+        """The charts of the most important quantities that differ."""
+        return [self._charts_of(one) for one in self.grid.differing()[:MOST_CHARTED]]
 
     def legend(self) -> list[dict[str, Any]]:
         """Each contender and its line."""
@@ -396,12 +396,12 @@ class _Swept:
         ]
 
     def _charts_of(self, quantity: Quantity) -> dict[str, Any]:
-        """Charts on one axis. Where a linear one would crowd small values there is a logarithmic one
-        as well, and a box that chooses."""
+        """The charts of a quantity with a linear axis. If that would crowd small values, also
+        charts with a logarithmic axis, and a box to choose."""
         shown = self._as_share(quantity) or _Shown(quantity.name, quantity.unit, quantity.most)
         means = [self._value(cell, quantity, shown) for cell in self.grid.cells]
         known = [mean for mean, _ in means if math.isfinite(mean)]
-        # Of a share the means set the axis: intervals of few seeds would hide what they differ by.
+        # The means set the axis of a share: intervals of few seeds would hide the differences.
         ends = [
             min(end, shown.most)
             for mean, half in means
@@ -422,8 +422,8 @@ class _Swept:
         }
 
     def _as_share(self, quantity: Quantity) -> _Shown | None:
-        """Goodput over the rate of its own link is one diagonal, on which nothing can be told apart:
-        it is shown as a share of that rate."""
+        """Goodput over the rate of its own link would be one diagonal that hides all differences.
+        So it is shown as a share of that rate."""
         read = scale(self.grid.distinct(self.across))
         links = {cell.at.link for cell in self.grid.cells}
         owner = self.across.removesuffix(".rate").split(".")
@@ -447,7 +447,7 @@ class _Swept:
         return _Shown(f"{quantity.name}, share of the rate", "%", most, rates)
 
     def _value(self, cell: SweepCell, quantity: Quantity, shown: _Shown) -> tuple[float, float]:
-        """The mean in a cell and half its interval, as the charts show it."""
+        """The mean in a cell and half its interval, as the charts show them."""
         mean, half = cell.values(quantity.key)
         if not shown.rates:
             return mean, half
@@ -458,31 +458,31 @@ class _Swept:
         self, quantity: Quantity, shown: _Shown, up: multiples.Span
     ) -> list[dict[str, Any]]:
         figures = [
-            self._chart(quantity, shown, key, those, up)
-            for those in dict.fromkeys(self._of(cell, self.rest) for cell in self.grid.cells)
+            self._chart(quantity, shown, key, rest, up)
+            for rest in dict.fromkeys(self._of(cell, self.rest) for cell in self.grid.cells)
             for key in self.drawn or [self.across]
         ]
         return [figure for figure in figures if figure is not None]
 
     def _chart(
-        self, quantity: Quantity, shown: _Shown, key: str, those: Settings, up: multiples.Span
+        self, quantity: Quantity, shown: _Shown, key: str, rest: Settings, up: multiples.Span
     ) -> dict[str, Any] | None:
-        """Over one key, at these settings of the others; none if nothing is known there."""
+        """A chart over one key, at these values of the others; None if no number is known there."""
         places, across = self._places(key)
-        curves = [self._curve(one, key, those, quantity, shown, places) for one in self.contenders]
+        curves = [self._curve(one, key, rest, quantity, shown, places) for one in self.contenders]
         curves = [curve for curve in curves if curve.points]
         if not curves:
             return None
-        said = self._said(self.rest, those)
-        named = ", ".join(filter(None, (shown.name, said)))
+        caption = self._text(self.rest, rest)
+        named = ", ".join(filter(None, (shown.name, caption)))
         chart = multiples.chart(named, curves, across, up, self._unit(key))
-        return self._figure(those, said, chart)
+        return self._figure(rest, caption, chart)
 
     def _curve(
         self,
         one: _Contender,
         key: str,
-        those: Settings,
+        rest: Settings,
         quantity: Quantity,
         shown: _Shown,
         places: dict[Setting, float],
@@ -490,7 +490,7 @@ class _Swept:
         spots = [
             _spot(places[cell.settings[key]], *self._value(cell, quantity, shown), shown.most)
             for cell in self.grid.cells
-            if self._of(cell, self.rest) == those and self._of(cell, self.grid.chosen) == one.chosen
+            if self._of(cell, self.rest) == rest and self._of(cell, self.grid.chosen) == one.chosen
         ]
         known = sorted(
             (spot for spot in spots if math.isfinite(spot.mean)), key=lambda spot: spot.x
@@ -505,8 +505,8 @@ class _Swept:
         )
 
     def _places(self, key: str) -> tuple[dict[Setting, float], multiples.Span]:
-        """Where each swept value is on the horizontal axis, and the axis: by its number, or by its
-        turn where it is none."""
+        """The place of each swept value on the horizontal axis, and the axis. A value that is not a
+        number is placed by its position in the list."""
         values = self.grid.distinct(key)
         read = scale(values)
         if read is None:
@@ -532,8 +532,8 @@ class _Swept:
     # -------------------------------------------------------------------------------- differences
 
     def pairs(self) -> dict[str, Any]:
-        """In what decides and in goodput: each contender against the baseline of its cell; empty
-        where nothing is compared."""
+        """The differences of each contender from its cell's baseline, in the deciding quantity and
+        in goodput; empty without comparisons."""
         assert self.grid.judgement is not None, "Runs are judged"
         keys = [self.grid.quantities[0].key, "goodput"]
         found = [
@@ -551,7 +551,7 @@ class _Swept:
             if how == {"paired"}
             else "One sample: no interval."
             if how == {"one sample"}
-            else "Intervals by Welch where seeds differ, else of pairs."
+            else "Intervals are Welch's where seeds differ, otherwise of pairs."
         )
         tables = [
             self._pairs_of(list(each)) for _, each in groupby(found, key=lambda one: one[1].key)
@@ -577,16 +577,16 @@ class _Swept:
             for end in (apart.low, apart.value, apart.high)
         )
         places = decimals(apart.value)
-        said = _signed(apart.value, places)
+        change = _signed(apart.value, places)
         if math.isfinite(apart.low + apart.high):
-            said += f" ({_signed(apart.low, places)} to {_signed(apart.high, places)})"
+            change += f" ({_signed(apart.low, places)} to {_signed(apart.high, places)})"
         who = self._contender(run)
         return {
             "marks": self._marked(run.settings),
             "set": [self.grid.written(run.settings.get(key)) for key in self.conditions],
             "who": who.label,
             "against": self._contender(against).label,
-            "said": said,
+            "change": change,
             "bar": multiples.interval(low, value, high, who.colour) if reference else "",
             "verdict": each.verdict,
         }
@@ -595,7 +595,7 @@ class _Swept:
 
     def numbers(self) -> dict[str, Any]:
         """A row for each cell."""
-        shown = self.grid.telling()
+        shown = self.grid.differing()
         return {
             "starred": any(cell.best(one.key) for cell in self.grid.cells for one in shown),
             "set": [self.heading[key] for key in self.grid.keys],
@@ -616,7 +616,7 @@ class _Swept:
     # -------------------------------------------------------------------------------------- facts
 
     def _values(self, key: str) -> str:
-        """Those of a swept key: all, or of many that were drawn the ends."""
+        """The values of a swept key: all of them, or the ends of many drawn ones."""
         values = self.grid.distinct(key)
         read = scale(values)
         if key not in self.drawn or read is None:
@@ -625,7 +625,7 @@ class _Swept:
         return f"{len(values)} drawn, {written(ranked[0])} to {written(ranked[-1])}"
 
     def facts(self) -> list[tuple[str, str]]:
-        """What was run: names and values."""
+        """The facts about the sweep: names and values."""
         meta = self.runs[0].meta
         builds = sorted({run.meta.engine_build or "not recorded" for run in self.runs})
         return [
@@ -641,19 +641,19 @@ class _Swept:
 
 
 def _named(key: str, heading: str) -> str:
-    """What a key is called: of a flow or a link with the name of that, `upload rtt`."""
+    """The heading of a key; for a flow or a link with its name: `upload rtt`."""
     table, *words = key.split(".")
     return " ".join(words) if table in ("flow", "link") and len(words) == 2 else heading
 
 
 def _spot(x: float, mean: float, half: float, most: float) -> multiples.Spot:
-    """A mean with the ends of its interval; that of a share ends at 0 and at `most`."""
+    """A mean with the ends of its interval; a share's interval is cut at 0 and `most`."""
     below, above = sides(mean, half, most) if math.isfinite(mean + half) else (half, half)
     return multiples.Spot(x, mean, mean - below, mean + above)
 
 
 def _signed(value: float, places: int) -> str:
-    """With as many decimals as the difference has, and its sign."""
+    """A number with its sign and this many decimals."""
     shown = number(abs(value), places)
     return shown if float(shown) == 0 else f"{'−' if value < 0 else '+'}{shown}"
 

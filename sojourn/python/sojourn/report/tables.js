@@ -1,7 +1,7 @@
 "use strict";
-// Tables of numbers: a click on a column's head sorts by it; below each are buttons that copy it.
+// Tables of numbers: a click on a column's heading sorts by it; buttons below copy the table.
 (() => {
-  // What a cell says as text: its number and interval, the best one's star left out.
+  // The text of a cell: its number and interval, without the star.
   const said = cell => cell.textContent.trim().replace(/\s+/g, " ");
   const value = cell => {
     const number = parseFloat(said(cell).replace(/[\u202f\u00a0 ](?=\d)/g, "").replace(/^[^\d.-]+/, ""));

@@ -1,4 +1,4 @@
-"""Scenarios: text in, a frozen value out, and from it the integers that an engine takes.
+"""Scenarios: from text to a frozen value, and from this to the integers that an engine needs.
 
     scenario = sojourn.load("home-uplink.toml")
     for variant in scenario.variants():          # one per point of its sweep
@@ -36,12 +36,22 @@ __all__ = [
 
 
 def load(path: str | Path) -> Scenario:
-    """The scenario in a file, or the example of this name (`home-uplink`); every problem at once in
-    one ScenarioError."""
+    """Reads the scenario in a file, or the example of this name.
+
+    >>> import sojourn
+    >>> scenario = sojourn.load("home-uplink")
+    >>> slower = scenario.with_({"bottleneck.up.rate": "5 Mbit/s"})
+    >>> up = next(link for link in slower.realise(seed=1).links if link.name == "up")
+    >>> up.rate[0].bps
+    5000000
+
+    Raises:
+        ScenarioError: the file can't be read, or the scenario is wrong; with all its problems.
+    """
     name = str(path)
     if "\0" in name:
         raise _unreadable(
-            name, "the name holds a NUL character", "give the name of a scenario file"
+            name, "the name contains a NUL character", "give the name of a scenario file"
         )
     path = examples.find(Path(path))
     name = str(path)
@@ -54,17 +64,17 @@ def load(path: str | Path) -> Scenario:
         ) from None
     except OSError as error:
         raise _unreadable(
-            name, f"can't read it: {error.strerror or error}", "is the name right?"
+            name, f"can't read it: {error.strerror or error}", "check the name of the file"
         ) from None
     return loads(text, name=name, folder=path.parent)
 
 
 def read(file: BinaryIO, name: str) -> str:
-    """The text of an open scenario file that messages call `name`."""
+    """Reads the text of an open scenario file. `name` is for messages."""
     data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         problem = Problem(
-            "the file is larger than 16 MiB: not a scenario", "", (), plain(name), 1, 1
+            "the file is larger than 16 MiB, so it is not a scenario", "", (), plain(name), 1, 1
         )
         raise ScenarioError([problem])
     try:
@@ -74,10 +84,10 @@ def read(file: BinaryIO, name: str) -> str:
 
 
 def loads(text: str, *, name: str = "scenario", folder: Path | None = None) -> Scenario:
-    """The scenario in a text; `name` stands in messages, relative paths count from `folder`."""
+    """Reads the scenario in a text. `name` is for messages; relative paths start at `folder`."""
     stem = Path(name).stem
     untitled = stem if folder is not None and is_plain(stem) else None
-    # A file's name need not be UTF-8.
+    # A file's name need not be valid UTF-8.
     return Scenario.read(text, plain(name), untitled, opener(folder))
 
 
@@ -91,7 +101,7 @@ def _not_utf8(name: str, data: bytes, at: int) -> ScenarioError:
     source = data.decode("utf-8", errors="replace").split("\n")[line - 1].rstrip("\r")
     problem = Problem(
         "not UTF-8 text",
-        "is this a scenario file? save it as UTF-8",
+        "save the scenario file as UTF-8",
         (),
         plain(name),
         line,

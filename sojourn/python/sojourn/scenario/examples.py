@@ -1,7 +1,7 @@
-"""The scenarios that come with sojourn, by name, and what was meant by a file that is not there.
+"""The scenarios that come with sojourn, by name, and hints for a missing file.
 
-They are the folder `scenarios` of the repository, which lies beside this package's modules in an
-installed one (in the tree by a link).
+They are in the folder `scenarios` of the repository. In an installed package this folder is beside
+the modules; in the tree it is a link.
 """
 
 from pathlib import Path
@@ -15,28 +15,27 @@ SUFFIX = ".toml"
 
 
 def files() -> list[Path]:
-    """All examples, in order of their names."""
+    """All examples, in the order of their names."""
     return sorted(FOLDER.glob(f"*{SUFFIX}"), key=lambda path: path.stem)
 
 
 def names() -> list[str]:
-    """Of all examples, in order."""
+    """The names of all examples, in order."""
     return [path.stem for path in files()]
 
 
 def find(path: Path) -> Path:
-    """The file that is meant: the path itself, or the example of this name where there is no such
-    file.
+    """The scenario file: the path itself, or the example of this name if there is no such file.
 
     Raises:
-        ScenarioError: there is neither; with the nearest that there is.
+        ScenarioError: there is neither; with the nearest name.
     """
     try:
         there = path.exists()
     except OSError:
         there = True
     if there:
-        # What can't be read is told by whoever opens it.
+        # If it can't be read, the code that opens it reports why.
         return path
     name = str(path)
     beside = path.with_name(path.name + SUFFIX) if path.name else path
@@ -45,16 +44,14 @@ def find(path: Path) -> Path:
     if name in names():
         return FOLDER / (name + SUFFIX)
     if name.endswith(SUFFIX) and path.stem in names():
-        raise _missing(
-            name, f"{path.stem} alone, without path and {SUFFIX}, is the example of that name"
-        )
+        raise _missing(name, f"for the example, write {path.stem} alone, without path and {SUFFIX}")
     files = (
         [str(each) for each in sorted(path.parent.glob(f"*{SUFFIX}"))]
         if path.parent.is_dir()
         else []
     )
     if guess := nearest(name, [*files, *names()]):
-        raise _missing(name, f"did you mean {guess}? sojourn list scenarios names the examples")
+        raise _missing(name, f"did you mean {guess}? for all examples: sojourn list scenarios")
     raise _missing(name, "name a scenario file, or an example: sojourn list scenarios")
 
 

@@ -1,4 +1,4 @@
-"""What packets take on the wire, with the framing of a link layer or as a shaper counts them
+"""Sizes of packets on the wire, with the framing of a link layer or as a shaper counts them
 (crates/link, framing.rs)."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from sojourn.scenario.qdisc import LinkLayer, Shaper
 
 
 def wire_bytes(framing: LinkLayer | Shaper, ip_bytes: Ints) -> Ints:
-    """Bytes on the wire of IP packets of these sizes."""
+    """The bytes on the wire of IP packets with these sizes."""
     return _core.wire_bytes(
         framing.overhead_bytes,
         framing.minimum_bytes,

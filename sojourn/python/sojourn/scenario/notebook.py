@@ -1,8 +1,7 @@
-"""A scenario as a notebook shows it: its topology drawn, its links and flows as tables.
+"""A scenario in a notebook: a drawing of its topology, and tables of its links and flows.
 
-Nodes are in columns, each as far from the first link's tail as it takes links to get there. A link
-is an arrow; the two directions of a link bend away from each other. Hosts' own access links are left
-out.
+A node's column is its distance, in links, from the tail of the first link. A link is an arrow; the
+two directions of a link bend away from each other. Hosts' own access links are left out.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 COLUMN, ROW = 210.0, 150.0
-"""Between nodes, px."""
+"""Distances between nodes, px."""
 MARGIN = 60.0
 RADIUS = 22.0
 BEND = 26.0
-"""How far the middle of an arrow is from the straight line, px."""
+"""Distance of an arrow's middle from the straight line, px."""
 MOST_LINKS = 40
-"""That are drawn: more are a tangle."""
+"""Most links in a drawing."""
 
 Point = tuple[float, float]
 
 
 def html(scenario: Scenario) -> Markup:
-    """What `_repr_html_` of a scenario gives; of a sweep its first variant is drawn."""
+    """The HTML for `_repr_html_` of a scenario; for a sweep, its first variant is drawn."""
     variants = scenario.variants()
     first = variants[0].realise(scenario.seeds[0])
     links = _own(first)
@@ -39,7 +38,9 @@ def html(scenario: Scenario) -> Markup:
     )
     count = len(scenario.seeds)
     swept = (
-        f"a sweep of {len(variants)} variants, the first of them below" if scenario.sweep else ""
+        f"a sweep of {len(variants)} variants; the first one is shown below"
+        if scenario.sweep
+        else ""
     )
     heading = hypertext.lines(
         scenario.title, f"{seconds}; {count} {'seed' if count == 1 else 'seeds'}", swept
@@ -48,15 +49,15 @@ def html(scenario: Scenario) -> Markup:
 
 
 def drawn(scenario: Scenario) -> str:
-    """Its topology as SVG, of a sweep that of the first variant; none of more links than can be
-    told apart."""
+    """The topology as SVG, of the first variant; empty with more links than fit a drawing."""
     links = _own(scenario.variants()[0].realise(scenario.seeds[0]))
     return topology(links) if 0 < len(links) <= MOST_LINKS else ""
 
 
 def senders(scenario: Scenario) -> list[str]:
-    """Who sends what across which of the drawn links, a line for each entry of flows: of a sweep that of
-    the first variant. One that crosses none of them, such as between hosts of one node, is named too."""
+    """For each entry of flows, a line with its direction and the drawn links that it crosses, of
+    the first variant. An entry that crosses no drawn link, such as one inside a node, has a line
+    too."""
     realised = scenario.variants()[0].realise(scenario.seeds[0])
     entries: dict[int, list[Flow]] = {}
     for flow in realised.flows:
@@ -65,7 +66,7 @@ def senders(scenario: Scenario) -> list[str]:
 
 
 def _sends(flows: Sequence[Flow], realised: Realised) -> str:
-    """What the flows of one entry do, which differ in times alone."""
+    """The line of an entry; its flows differ only in times."""
     first, last = flows[0], flows[-1]
     name = first.name if first is last else f"{first.name} to {last.name}"
     crossed = [link for link in map(realised.links.__getitem__, first.path) if link.sampled]
@@ -128,14 +129,14 @@ def topology(links: Sequence[Link]) -> Markup:
 
 
 def _places(links: Sequence[Link]) -> dict[str, Point]:
-    """Where each node is."""
+    """The position of each node."""
     beside: dict[str, list[str]] = {}
     for link in links:
         beside.setdefault(link.tail, []).append(link.head)
         beside.setdefault(link.head, []).append(link.tail)
     columns: dict[str, int] = {}
     for start in beside:
-        # What no link connects with the rest begins anew.
+        # A node without a connection to the rest starts a new search.
         found = [] if start in columns else [start]
         columns.setdefault(start, 0)
         for node in found:
@@ -151,7 +152,8 @@ def _places(links: Sequence[Link]) -> dict[str, Point]:
 
 
 def _arrow(link: Link, tail: Point, head: Point, nth: int) -> dict[str, str]:
-    """From node to node, bent to its right; the `nth` of the same two nodes further out."""
+    """An arrow from node to node, bent to its right; the `nth` between the same nodes bends
+    further."""
     (x0, y0), (x1, y1) = tail, head
     length = max(((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5, 1.0)
     along = ((x1 - x0) / length, (y1 - y0) / length)

@@ -1,8 +1,8 @@
-"""tc(8)'s words, as the core reads and writes them: queue disciplines, shapers, link layers.
+"""tc(8)'s words: queue disciplines, shapers, link layers.
 
 `Qdisc.parse("fq_codel target 5ms")`, `Shaper.parse("htb rate 1mbit")`,
-`LinkLayer.parse("pppoe-ptm")`: a text means here what it means in a terminal. `QDISCS` has what is
-known of each discipline. All of it is crates/tc's.
+`LinkLayer.parse("pppoe-ptm")`: a text has the same meaning as in a terminal. `QDISCS` describes
+each discipline. crates/tc implements all of it.
 """
 
 from sojourn._core import (
@@ -41,9 +41,9 @@ WORDS = frozenset(
     for variant in record.variants
     for word, _ in record.words(variant)
 ) | {"variant"}
-"""Every word that stands behind the name of some discipline."""
+"""Every word that can follow the name of some discipline."""
 
 
 def is_own(words: str) -> bool:
-    """Whether these words name a discipline of one's own: `FILE.py:CLASS ...`."""
+    """Whether these words name one's own discipline: `FILE.py:CLASS ...`."""
     return ".py:" in words.partition(" ")[0]

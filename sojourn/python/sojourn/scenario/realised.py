@@ -1,7 +1,7 @@
-"""A realised scenario: what `Scenario.realise(seed)` gives and an engine takes (crates/sim,
-scenario.rs).
+"""A realised scenario: the result of `Scenario.realise(seed)` and the input of an engine
+(crates/sim, scenario.rs).
 
-Every link and every flow is written out, in integers. All of it is frozen.
+It lists every link and every flow, in integers. All of it is frozen.
 """
 
 from typing import TypeAlias
@@ -54,4 +54,4 @@ __all__ = [
 ]
 
 Traffic: TypeAlias = Bulk | Transfers | Stream | Udp | Ping | Video
-"""What a flow sends."""
+"""The traffic of a flow."""

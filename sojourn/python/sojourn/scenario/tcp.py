@@ -1,4 +1,4 @@
-"""What a TCP endpoint is by its profile (crates/scenario, tcp.rs)."""
+"""The properties of TCP endpoints, by profile (crates/scenario, tcp.rs)."""
 
 from sojourn import _core
 from sojourn.scenario.realised import Tcp
@@ -7,4 +7,4 @@ MTU = _core.MTU
 """IP bytes of a full segment."""
 
 PROFILES: dict[str, Tcp] = _core.tcp_profiles()
-"""The endpoints of each profile where nothing else is set, by its name."""
+"""The endpoints of each profile with default settings, by name."""

@@ -1,4 +1,4 @@
-"""The files that a scenario names beside itself: traces, captures, code of one's own."""
+"""The files that a scenario names: traces, captures, one's own code."""
 
 import gzip
 import zlib
@@ -6,19 +6,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 MAX_BYTES = 64 * 2**20
-"""Of a trace or capture; the core refuses a larger one."""
+"""The largest trace or capture; the core refuses a larger one."""
 
 _GZIP = b"\x1f\x8b"
 
 
 def opener(folder: Path | None) -> Callable[[str], bytes]:
-    """What reads a file by its path, which counts from `folder`, and unpacks one that gzip packed; it
-    raises OSError."""
+    """A function that reads a file by its path, relative to `folder`, and unpacks it if gzip packed
+    it. It raises OSError."""
 
     def read(name: str) -> bytes:
         with (folder or Path()).joinpath(name).open("rb") as file:
             packed = file.peek(len(_GZIP)).startswith(_GZIP)
-            # One byte more than is allowed tells that there are too many.
+            # One byte more than allowed shows that the file is too large.
             if not packed:
                 return file.read(MAX_BYTES + 1)
             try:
@@ -31,4 +31,4 @@ def opener(folder: Path | None) -> Callable[[str], bytes]:
 
 
 opened = opener(None)
-"""Of a path that counts from the working directory."""
+"""Reads a path relative to the working directory."""

@@ -1,8 +1,7 @@
-"""Swept keys and their values: what a key is called in the head of a column, and which numbers its
-values are. Pure.
+"""Swept keys and their values: the heading of a key, and its values as numbers. Pure.
 
-A value is what the scenario says: "5 Mbit/s". To draw it or to compute with it takes the number and
-its unit, which the name of a column says: `bottleneck.rate_mbps`.
+A value is text as in the scenario: "5 Mbit/s". Drawings and computations need the number. The name
+of its column has the unit: `bottleneck.rate_mbps`.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ class Scale:
     """The values of a key as numbers."""
 
     unit: str
-    """As people write it: "Mbit/s"; empty: a plain number."""
+    """The unit for people: "Mbit/s"; empty: a plain number."""
     suffix: str
-    """In the name of a column: "mbps"."""
+    """The unit in the name of a column: "mbps"."""
     numbers: tuple[float, ...]
-    """In the order of the values."""
+    """The numbers, in the order of the values."""
 
 
 def scale(values: Sequence[Setting]) -> Scale | None:
-    """The values as numbers of one unit; None: they are not all of one kind of quantity."""
+    """The values as numbers of one unit; None: they are not all of one kind."""
     if not values or any(isinstance(value, bool) for value in values):
         return None
     if all(isinstance(value, int | float) for value in values):
@@ -44,7 +43,7 @@ def scale(values: Sequence[Setting]) -> Scale | None:
 
 def _share(value: Setting) -> float:
     if not str(value).endswith("%"):
-        raise UnitError(f"{value} is no share")
+        raise UnitError(f"{value} is not a share")
     return 100 * parse_probability(value)
 
 
@@ -57,7 +56,8 @@ _QUANTITIES: tuple[tuple[str, str, Callable[[Setting], float]], ...] = (
 
 
 def headings(keys: Sequence[str]) -> list[str]:
-    """Each key by its last words, as many as tell it from the others: "rate", "bulk.count"."""
+    """The last words of each key, as many as make it different from the others: "rate",
+    "bulk.count"."""
     return [_heading(key, [other for other in keys if other != key]) for key in keys]
 
 
@@ -71,13 +71,13 @@ def _heading(key: str, others: Sequence[str]) -> str:
 
 
 def logarithmic(numbers: Sequence[float]) -> bool:
-    """Whether these are spread over so much that a linear axis would crowd the small ones."""
+    """Whether these numbers spread so widely that a linear axis would crowd the small ones."""
     known = [number for number in numbers if math.isfinite(number)]
     return bool(known) and min(known) > 0 and max(known) > 8 * min(known)
 
 
 def written(value: Setting | None) -> str:
-    """A value as a cell of a table shows it."""
+    """A value as text in a cell of a table."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,8 +1,7 @@
 """A sweep as a data frame: a row for each cell and seed, or for each cell.
 
-Swept keys are the first columns, as the scenario says their values. A key whose values are
-quantities has a second column with the numbers: `bottleneck.rate` "5 Mbit/s" and
-`bottleneck.rate_mbps` 5.0.
+Swept keys are the first columns, with the scenario's values. A key whose values are quantities has
+a second column with the numbers: `bottleneck.rate` "5 Mbit/s" and `bottleneck.rate_mbps` 5.0.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ RowsPer: TypeAlias = Literal["seed", "cell"]
 def frame(
     grid: Grid, by: RowsPer = "seed", shown: Sequence[Quantity] | None = None
 ) -> pl.DataFrame:
-    """The data frame of a grid, of these quantities; None: of all. What was not measured is null.
+    """The data frame of a grid, with these quantities; None: all. Unknown values are null.
 
-    By `seed` a row has a column `seed` and the numbers of that seed. By `cell` a row has `seeds`,
-    `samples` (those that tell something), and for each quantity its mean over the samples and half
-    of the 95 % interval (`_ci95`).
+    By `seed`, a row has a column `seed` and the numbers of that seed. By `cell`, a row has `seeds`,
+    `samples` (the number of different seeds), and for each quantity its mean over the samples and
+    half of the 95 % interval (`_ci95`).
     """
     quantities = grid.quantities if shown is None else shown
     counts = [len(cell.at.summary.runs) if by == "seed" else 1 for cell in grid.cells]
@@ -51,7 +50,7 @@ def _settings(grid: Grid, counts: Sequence[int]) -> list[pl.Series]:
 
 
 def _series(key: str, values: Sequence[Setting | None]) -> pl.Series:
-    """Values of one type as they are; of several as text."""
+    """A column of values; of mixed types as text."""
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {int, float} and len(kinds) > 1:
         return pl.Series(key, [None if value is None else float(value) for value in values])

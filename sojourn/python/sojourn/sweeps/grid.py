@@ -1,9 +1,8 @@
-"""The cells of a sweep: one for each combination of the swept values, each with its settings and its
+"""The cells of a sweep: one for each combination of the swept values, with its settings and
 numbers. Pure.
 
-The quantities are those of the judge (`sojourn.judgement.quantities`). They come in the order of
-what decides: first what users feel, or the sojourn times where nothing is felt, then what that
-costs, then the rest.
+The quantities are those of a judgement (`sojourn.judgement.quantities`), the deciding ones first:
+what users feel (without that, the sojourn times), then the cost, then the rest.
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ ORDER = (
     *("ping_p50", "sojourn_p50", "sojourn_p99", "drops", "drop_rate", "marks", "completed"),
     "ping_idle",
 )  # fmt: skip
-"""The heads of keys, the decisive first."""
+"""Keys of quantities without their flow, the most important first."""
 ALL = "all"
-"""Names every quantity."""
+"""Selects every quantity."""
 MOST_LISTED = 16
-"""Values of a key that are shown one beside the other."""
+"""Most values of a key that are shown side by side."""
 WITHOUT_SETTINGS = "run"
-"""The key of Runs that do not know their settings; its values are their labels."""
+"""The key of Runs without recorded settings; its values are their labels."""
 _UNITS = {"ms": "_ms", "Mbit/s": "_mbps", "%": "_percent"}
 
 
@@ -54,56 +53,57 @@ class SweepCell:
     settings: Mapping[str, Setting]
     label: str
     at: AtLink
-    """Its numbers."""
+    """The numbers of the cell."""
     contest: Contest | None = None
-    """What it competes in; None: nobody has judged."""
+    """The contest of the cell; None: there is no judgement."""
 
     def values(self, key: str) -> tuple[float, float]:
-        """Mean over seeds, and half of the 95 % interval (NaN: none)."""
+        """The mean over seeds, and half of the 95 % interval (NaN: none)."""
         return self.at.over_seeds(key)
 
     def best(self, key: str) -> bool:
-        """Whether it is better in this than every other cell of its link and traffic."""
+        """Whether it is better in this quantity than every other cell with the same link and
+        traffic."""
         row = None if self.contest is None else self.contest.row(key)
         return row is not None and row.best == self.label
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The cells of a sweep, in its order."""
+    """The cells of a sweep, in the order of the sweep."""
 
     keys: tuple[str, ...]
-    """Those that vary."""
+    """The keys that vary."""
     cells: tuple[SweepCell, ...]
     quantities: tuple[Quantity, ...]
-    """Of which some cell has a number, the decisive first."""
+    """The quantities that some cell has, the most important first."""
     judgement: Judgement | None = None
     names: Mapping[str, str] = field(default_factory=dict)
-    """Of classes of one's own, by their words."""
+    """The names of one's own classes, by their words."""
 
     def written(self, value: Setting | None) -> str:
-        """A swept value as people read it."""
+        """A swept value as text."""
         return written(self.names.get(value, value) if isinstance(value, str) else value)
 
     @property
     def headings(self) -> list[str]:
-        """What each key is called."""
+        """The heading of each key."""
         return headings(self.keys)
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """Those keys that who runs the line can choose: the discipline, TCP."""
+        """The keys that are choices of the operator or the hosts: the discipline, TCP."""
         return tuple(filter(likeness.is_choice, self.keys))
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """The other keys: what the line and its users are."""
+        """The other keys: properties of the line and its users."""
         return tuple(key for key in self.keys if key not in self.chosen)
 
     @property
     def drawn(self) -> tuple[str, ...]:
-        """Those conditions whose values were drawn together, so that they are no grid: not every
-        value of one meets every combination of the others."""
+        """The conditions whose values were drawn together and form no grid: not every value of one
+        is combined with all values of the others."""
         among = [key for key in self.conditions if len(self.distinct(key)) > 1]
         points = {self._at(cell, among) for cell in self.cells}
         rest = {
@@ -111,7 +111,7 @@ class Grid:
             for key in among
         }
         found = [key for key in among if len(points) < len(self.distinct(key)) * len(rest[key])]
-        # One range alone: more values than anyone writes.
+        # A single range is recognized by more values than anyone writes down.
         return tuple(found or (key for key in among if len(self.distinct(key)) > MOST_LISTED))
 
     @staticmethod
@@ -122,16 +122,15 @@ class Grid:
         """The values of a key, each once, in their order."""
         return list(dict.fromkeys(c.settings[key] for c in self.cells if key in c.settings))
 
-    def telling(self) -> list[Quantity]:
-        """The quantities that differ from cell to cell, which a short table shows; of one cell
-        all."""
+    def differing(self) -> list[Quantity]:
+        """The quantities that differ between cells, for a short table; all if there is one cell."""
         if len(self.cells) == 1:
             return list(self.quantities)
         found = [one for one in self.quantities if _differs(one.key, self.cells)]
         return found or list(self.quantities[:1])
 
     def selected(self, names: Sequence[str]) -> list[Quantity]:
-        """The quantities of these names: a key, the name of a column, or the head of several keys.
+        """The quantities with these names: a key, a column, or a key without its flow.
 
         Raises:
             UserError: there is no such quantity.
@@ -146,7 +145,7 @@ class Grid:
 
 
 def check(names: Sequence[str]) -> None:
-    """Refuses, before anything has run, the name of a column that no scenario has."""
+    """Refuses a column that no scenario has, before anything has run."""
     for name in names:
         head = name.partition(":")[0]
         if head != ALL and not any(head in (one, *_with_units(one)) for one in ORDER):
@@ -158,7 +157,7 @@ def _with_units(head: str) -> list[str]:
 
 
 def column(quantity: Quantity) -> str:
-    """The name of a column with its unit: "ping_p95_ms", "completion_mean_ms:web"."""
+    """The name of a quantity's column, with its unit: "ping_p95_ms", "completion_mean_ms:web"."""
     head, colon, of = quantity.key.partition(":")
     return f"{head}{_UNITS.get(quantity.unit, '')}{colon}{of}"
 
@@ -179,11 +178,11 @@ def _differs(key: str, cells: Sequence[SweepCell]) -> bool:
     return bool(known) and (len(known) < len(means) or any(mean != known[0] for mean in known[1:]))
 
 
-# ----------------------------------------------------------------------------------- what it is of
+# ----------------------------------------------------------------------------------- construction
 
 
 def of_runs(runs: Sequence[Run], link: str | None = None) -> Grid:
-    """The cells of these Runs, judged, at this link or where most packets waited.
+    """The cells of these Runs with a judgement, at this link or where most packets waited.
 
     Raises:
         RunError: a Run can't be read.
@@ -198,15 +197,15 @@ def of_runs(runs: Sequence[Run], link: str | None = None) -> Grid:
     return _grid(cells, found, own_names(runs))
 
 
-def of_simulated(made: Sequence[Summed]) -> Grid:
-    """The cells of what was simulated in memory."""
-    metas = [one.meta for one in made]
-    links = under_study(metas, [backlogs_of(one.meta, one.summary) for one in made])
+def of_simulated(results: Sequence[Summed]) -> Grid:
+    """The cells of simulations in memory."""
+    metas = [one.meta for one in results]
+    links = under_study(metas, [backlogs_of(one.meta, one.summary) for one in results])
     cells = [
         SweepCell(
             _settings(one.meta, one.meta.label), one.meta.label, AtLink(one.meta, at, one.summary)
         )
-        for one, at in zip(made, links, strict=True)
+        for one, at in zip(results, links, strict=True)
     ]
     return _grid(cells, None, {})
 

@@ -1,10 +1,10 @@
-"""Which Runs need more seeds for a number to be known well enough.
+"""Finds the Runs that need more seeds until a number is precise enough.
 
-A number is known well enough if half of its 95 % interval is at most a share of its mean. Runs that
-compete keep the same seeds, so that they can still be compared seed by seed: where one of them needs
-more, all of its contest get more, as many again as they have. Few looks are better than many. Each
-look may find the interval narrow by chance, and then nothing more is run: so the interval of what was
-stopped in this way leaves out the truth more often than once in twenty times.
+A number is precise enough if half of its 95 % interval is at most a given share of its mean. Runs
+that compete keep the same seeds, so that they can be compared seed by seed: if one of them needs
+more, all of its contest get as many again as they have. Rounds are few because each round may find
+the interval narrow by chance and stop. So the interval of a number that was stopped in this way
+misses the true value more often than once in twenty times.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from sojourn.sweeps.grid import SweepCell, of_runs
 
 @dataclass(frozen=True)
 class Precision:
-    """How well a number is to be known."""
+    """The wanted precision of a number."""
 
     key: str
-    """A column's name, as `--columns` takes it."""
+    """The name of a column, as in `--columns`."""
     share: float
-    """Half of the interval over the mean, at most."""
+    """The largest half interval, as a share of the mean."""
     most: int
-    """Seeds of a Run."""
+    """The most seeds of a Run."""
 
 
 @dataclass(frozen=True)
 class Lacking:
-    """A Run that is to have more seeds."""
+    """A Run that needs more seeds."""
 
     run: Run
     widest: float
-    """Half of the interval over the mean, of the number that is known least; infinite: no interval
-    yet. Below the share wanted: only those that it competes with lack some."""
+    """The widest half interval of its numbers, as a share of the mean; infinite: no interval yet.
+    Below the wanted share, only competing Runs need more seeds."""
     seeds: tuple[int, ...]
-    """Those to add; none: it has the most already."""
+    """The seeds to add; none: it has the most already."""
 
 
 def lacking(runs: Sequence[Run], wanted: Precision, link: str | None = None) -> list[Lacking]:
     """The Runs that need more seeds, in their order.
 
     Raises:
-        UserError: none of them has such a number.
+        UserError: no Run has such a number.
     """
     grid = of_runs(runs, link)
     keys = [quantity.key for quantity in grid.selected([wanted.key])]
@@ -63,8 +63,8 @@ def lacking(runs: Sequence[Run], wanted: Precision, link: str | None = None) -> 
 
 
 def _width(cell: SweepCell, key: str) -> float:
-    """Half of the interval over the mean. 0 where more seeds tell no more: the number can't be
-    said, is 0, or is the same for all seeds, in which nothing is random."""
+    """Half of the interval as a share of the mean. 0 if more seeds can't narrow it: the number is
+    unknown, is 0, or is the same for all seeds because nothing is random."""
     mean, half = cell.values(key)
     seeds = len(cell.at.summary.seeds)
     if math.isnan(mean) or (seeds > 1 and cell.at.summary.samples == 1):
@@ -75,7 +75,7 @@ def _width(cell: SweepCell, key: str) -> float:
 
 
 def as_many_again(run: Run, most: int) -> tuple[int, ...]:
-    """Seeds to add to a Run: as many as were asked for, up to the most."""
-    asked = run.meta.seeds_asked
-    first = max(asked) + 1
-    return tuple(range(first, min(first + min(len(asked), most - len(asked)), SEEDS_END)))
+    """The seeds to add to a Run: as many as it was asked to run, up to the most."""
+    count = len(run.meta.seeds_asked)
+    first = max(run.meta.seeds_asked) + 1
+    return tuple(range(first, min(first + min(count, most - count), SEEDS_END)))

@@ -1,4 +1,4 @@
-"""`sojourn.sweep`: a sweep in memory, as one data frame."""
+"""`sojourn.sweep`: runs a sweep in memory and returns a data frame."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ OnProgress = Callable[[Progress], bool | None]
 
 
 class SweepInterrupted(KeyboardInterrupt):
-    """Ctrl-C in a sweep. `frame` has the seeds that had finished."""
+    """Ctrl-C in a sweep. `frame` has the finished seeds."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
-        super().__init__("what had finished is in this exception's `frame`")
+        super().__init__("the finished seeds are in this exception's `frame`")
         self.frame = frame
 
 
@@ -44,36 +44,44 @@ def sweep(
     jobs: int | None = None,
     progress: OnProgress | bool = False,
 ) -> pl.DataFrame:
-    """Runs every combination of the swept values on the simulator, in memory, and gives one data
-    frame: a row for each cell and seed.
+    """Simulates every combination of the swept values in memory, and returns one data frame.
 
-        sojourn.sweep("home-uplink", ["pfifo", "fq_codel"],
-                      vary={"bottleneck.up.rate": ["5 Mbit/s", "20 Mbit/s"]}, seeds=5)
+    The frame has a row for each cell and seed. Its first columns are the swept keys; docs/sweeps.md
+    names the others. After `pip install pandas pyarrow`, `.to_pandas()` converts it to pandas.
 
-    The first columns are the swept keys; docs/sweeps.md names the others. After
-    `pip install pandas pyarrow`, `.to_pandas()` makes a pandas frame of it.
+    >>> import sojourn
+    >>> short = sojourn.load("home-uplink").with_(duration="3 s", warmup="1 s")
+    >>> frame = sojourn.sweep(
+    ...     short,
+    ...     ["pfifo", "fq_codel"],
+    ...     vary={"bottleneck.up.rate": ["5 Mbit/s", "20 Mbit/s"]},
+    ...     seeds=2,
+    ... )
+    >>> frame.height    # 2 disciplines, 2 rates, 2 seeds
+    8
 
     Args:
         scenario: a Scenario, the path of its file, or the name of an example.
-        qdiscs: disciplines that take turns at the bottleneck, in tc's words.
-        vary: values by dotted key, beside those that the scenario's `[sweep]` has.
-        between: the two ends of a range by dotted key, in place of values: what a scenario's
-            `[sweep]` writes "1 Mbit/s .. 100 Mbit/s". The sweep then has `samples` points in these
+        qdiscs: disciplines, in tc's words, each in turn at the bottleneck.
+        vary: values by dotted key, added to the scenario's own `[sweep]`.
+        between: the two ends of a range by dotted key, instead of values. A scenario's `[sweep]`
+            writes them "1 Mbit/s .. 100 Mbit/s". The sweep then has `samples` points in these
             ranges, each with every combination of the other values.
-        samples: how many points, if `between` is given.
-        sampling: "lhs" spreads them over each range (a Latin hypercube), "random" does not.
-        sampling_seed: of the rng that draws them.
-        seeds: how many, counted up from the scenario's own, or which. All cells have the same.
+        samples: the number of points, with `between`.
+        sampling: "lhs" spreads the points over each range (a Latin hypercube), "random" does not.
+        sampling_seed: the seed of the rng that draws the points.
+        seeds: the number of seeds, counted up from the scenario's, or a list of seeds. All cells
+            have the same seeds.
         by: "cell" gives a row for each cell, with means over seeds and 95 % intervals.
-        columns: the quantities, as `sojourn run --columns` names them; None: all.
-        link: where the disciplines take turns, in a scenario that needs it.
-        jobs: threads; None: as many as there are cores.
-        progress: True shows a bar; or a function, as `sojourn.simulate` calls it.
+        columns: the quantities, named as in `sojourn run --columns`; None: all.
+        link: the link at which the disciplines take turns, if the scenario needs it.
+        jobs: the number of threads; None: one for each core.
+        progress: True shows a bar; or a function, which is called as by `sojourn.simulate`.
 
     Raises:
-        UserError: the simulator can't run it, there is no such column, or `qdiscs` is no list.
+        UserError: the simulator can't run it, there is no such column, or `qdiscs` is not a list.
         Cancelled: `progress` returned False.
-        SweepInterrupted: on Ctrl-C; its `frame` has what had finished.
+        SweepInterrupted: on Ctrl-C; its `frame` has the finished seeds.
     """
     check(columns or ())
     whole = scenario if isinstance(scenario, Scenario) else load(os.fspath(scenario))
@@ -85,8 +93,8 @@ def sweep(
         whole = whole.with_({"sweep": {**whole.sweep, **swept}})
     if isinstance(qdiscs, (str, Mapping)):
         raise UserError(
-            f"qdiscs: {qdiscs!r} is no list of queue disciplines",
-            'write ["pfifo", "fq_codel"]; values of other keys are given as vary={...}',
+            f"qdiscs: {qdiscs!r} is not a list of queue disciplines",
+            'write ["pfifo", "fq_codel"]; give values of other keys as vary={...}',
         )
     if qdiscs:
         whole = contenders(whole, qdiscs, link)
@@ -99,10 +107,10 @@ def sweep(
 
 
 def _range(key: str, ends: Sequence[Setting]) -> str:
-    """As `[sweep]` has it."""
+    """A range as `[sweep]` writes it."""
     if isinstance(ends, str) or len(ends) != 2:
         raise UserError(
-            f"{key}: {ends!r} is no range",
+            f"{key}: {ends!r} is not a range",
             'write the lower and the upper end, of one quantity: ("1 Mbit/s", "100 Mbit/s")',
         )
     return " .. ".join(map(str, ends))
@@ -115,7 +123,7 @@ def _framed(made: Sequence[Any], by: frames.RowsPer, columns: Sequence[str] | No
 
 @contextlib.contextmanager
 def _telling(progress: OnProgress | bool) -> Iterator[OnProgress | None]:
-    """What is called with each Progress: the function, or what moves a bar."""
+    """Yields the function to call with each Progress: the caller's, or one that moves a bar."""
     if not isinstance(progress, bool):
         yield progress
         return

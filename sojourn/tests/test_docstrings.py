@@ -1,0 +1,26 @@
+"""The examples in the docstrings of the public API run, and print what they show."""
+
+import doctest
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+MODULES = (
+    "sojourn",
+    "sojourn.judgement",
+    "sojourn.metrics",
+    "sojourn.sanitize",
+    "sojourn.scenario",
+    "sojourn.sweeps.vary",
+)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_of_docstrings_are_so(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    failed, tried = doctest.testmod(import_module(module))
+    assert tried > 0
+    assert failed == 0
