@@ -160,7 +160,7 @@ def test_a_table_of_few_bytes_and_many_rows_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (b" " * (sanitize.MOST_JSON_BYTES + 1), "bytes, more than"),
+        (b" " * (sanitize.MOST_JSON_BYTES + 1), "bytes, and at most"),
         (b'{"x": [' + b"[]," * sanitize.MOST_JSON_VALUES + b"0]}", "more than 1500000 values"),
     ],
     ids=["long", "many"],
