@@ -36,6 +36,9 @@ def make_missing(file: Path, what: str) -> bool:
     if not file.is_file() and (tree / "Makefile").is_file() and file.is_relative_to(tree):
         print(f"building {what}, once: about a minute", file=sys.stderr, flush=True)
         subprocess.run(
-            ["make", "--no-print-directory", str(file.relative_to(tree))], cwd=tree, stdout=sys.stderr, check=False
+            ["make", "--no-print-directory", str(file.relative_to(tree))],
+            cwd=tree,
+            stdout=sys.stderr,
+            check=False,
         )
     return file.is_file()
