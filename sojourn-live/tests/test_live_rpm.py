@@ -316,7 +316,7 @@ def test_the_verbs_serve_and_measure(tmp_path: Path) -> None:
         _, talk = program.communicate(timeout=30)
         assert program.returncode == 0
         assert "only this host can reach it" in talk
-        assert "127.0.0.1 has come" in talk
+        assert "127.0.0.1 connected" in talk
         assert "MB sent" in talk
 
 
@@ -333,7 +333,7 @@ def test_a_server_that_vanishes_leaves_what_was_measured() -> None:
         rpm.url(*made.addresses[0]), insecure=True, parameters=patient, patience_ns=2 * S
     )
     outcome = rpm.measure(plan, reached=reached)
-    assert "broke off download-" in outcome.why
+    assert "ended download-" in outcome.why
     assert not outcome.interrupted
     assert outcome.run is not None
     (result,) = responsiveness.results(outcome.run)
@@ -348,14 +348,14 @@ def test_a_measurement_that_ended_early_is_shown_and_exits_with_1(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tables, facts = known()
-    facts |= {"outcome": "partial", "why": "lab.example broke off download-2: reset"}
+    facts |= {"outcome": "partial", "why": "lab.example ended download-2: reset"}
     facts["phases"][0]["complete"] = False
     monkeypatch.setattr(
         _live, "measure_rpm", lambda _plan, _reached, _keep: (tables, json.dumps(facts))
     )
     assert status(["rpm", "measure", "-o", str(tmp_path / "run"), "lab.example"]) == 1
     said = capsys.readouterr()
-    assert "ended early: lab.example broke off download-2: reset" in said.err
+    assert "ended early: lab.example ended download-2: reset" in said.err
     assert "download: 2 probes failed, broken off after 1 intervals" in said.out
     assert re.search(r"^download +1000 +Good +Medium ", said.out, re.MULTILINE)
 

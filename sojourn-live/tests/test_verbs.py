@@ -19,7 +19,7 @@ from sojourn_live.measure import session
     [
         (("graph", "none.db", "--last", "7q", "-o", "a.png"), "--last: 'q' is not a unit", "known units"),
         (("measure", "host:"), "'host:': there is no port", "without one: host"),
-        (("measure", "localhost:abc"), "'localhost:abc': 'abc' is no port", "without one: localhost"),
+        (("measure", "localhost:abc"), "'localhost:abc': 'abc' is not a port", "without one: localhost"),
     ],
 )  # fmt: skip
 def test_a_command_that_is_not_understood_is_answered_in_two_lines(
@@ -42,7 +42,7 @@ def test_a_measurement_is_announced_once_the_server_is_there(
             _: session.SessionPlan, reached: Callable[[int, int, str], bool], _keep: object
         ) -> session.Session:
             assert all(reached(now, 10**9, "") for now in times_ns)
-            raise session.LiveError("nobody serves", "serve there")
+            raise session.LiveError("no server listens", "serve there")
 
         return measure
 
@@ -51,7 +51,7 @@ def test_a_measurement_is_announced_once_the_server_is_there(
         return capsys.readouterr().err
 
     monkeypatch.setattr(session, "measure", gone_after(0))
-    assert said() == "error: nobody serves\nhint: serve there\n"
+    assert said() == "error: no server listens\nhint: serve there\n"
     monkeypatch.setattr(session, "measure", gone_after(0, 1, 2))
     assert said().count("measuring the way to far") == 1
 

@@ -1,6 +1,6 @@
-//! Names the sources that this extension is built of: `BUILD` is the first 16 digits of a SHA-256 over
-//! the path, size and content of each file of Rust in the repository but for tests, and of Cargo.lock.
-//! `conftest.py` makes it anew from the tree and refuses to test another.
+//! Identifies the sources of this extension. `BUILD` is the first 16 digits of a SHA-256 over the
+//! path, size and content of each Rust file in the repository except tests, and of Cargo.lock.
+//! `conftest.py` computes it again from the tree and refuses to test a different build.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -30,7 +30,7 @@ fn main() {
     println!("cargo::rustc-env=SOJOURN_LIVE_BUILD={name}");
 }
 
-/// Adds the Rust sources and manifests below a folder, but for its tests.
+/// Adds the Rust sources and manifests below a folder, except its tests.
 fn collect(root: &Path, folder: &Path, into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(root.join(folder)).expect("the tree can be read") {
         let entry = entry.expect("the tree can be read");

@@ -1,7 +1,7 @@
 //! Probes, sessions and servers of live lines as a Python module, `sojourn_live._live`.
 //!
-//! What each function takes and gives is written, with its types, in
-//! `python/sojourn_live/_live.pyi`.
+//! `python/sojourn_live/_live.pyi` documents the arguments and results of each function, with their
+//! types.
 
 #[cfg(target_os = "linux")]
 mod prober;

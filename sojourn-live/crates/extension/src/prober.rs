@@ -1,6 +1,6 @@
-//! `Prober`: a thread with a prober of its own, which Python empties when it likes; and what a
-//! monitor asks the kernel beside: the device on the way to an address, and what a device has
-//! carried.
+//! `Prober`: a prober on its own thread, whose samples Python takes when it likes. Two functions
+//! read the kernel for a monitor: the device on the way to an address, and a device's byte
+//! counters.
 
 use std::io;
 use std::net::IpAddr;
@@ -17,13 +17,13 @@ use pyo3::types::PyDict;
 
 use arrays::array;
 
-/// What there is none of, in columns.
+/// Stands for no value in a column.
 const NONE: i64 = -1;
-/// Tokens of the epoll above those of the targets.
+/// Epoll tokens above those of the targets.
 const TIMER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
 
-/// What the thread hands over.
+/// The thread's results.
 #[derive(Default)]
 struct Shared {
     samples: Vec<Sample>,
@@ -31,12 +31,12 @@ struct Shared {
     broken: Option<String>,
 }
 
-/// A prober on a thread of its own; see `_live.pyi`.
+/// A prober on its own thread; see `_live.pyi`.
 #[pyclass]
 pub struct Prober {
     shared: Arc<Mutex<Shared>>,
     clock: Clock,
-    /// The thread ends when the writing end of its pipe is closed.
+    /// Closing the writing end of the pipe ends the thread.
     running: Option<(JoinHandle<()>, io::PipeWriter)>,
 }
 
@@ -71,20 +71,20 @@ impl Prober {
             epoll.add(socket, Interest::Readable, index as u64)?;
         }
         let shared = Arc::new(Mutex::new(Shared::default()));
-        let theirs = Arc::clone(&shared);
+        let thread_shared = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("prober".into()).spawn(move || {
-            // As far as its privileges go: it mostly sleeps.
+            // As far as its privileges allow: the thread mostly sleeps.
             probe::sys::prefer_thread();
             // The reading end lives as long as the thread waits for it.
             let _ends = ends;
-            if let Err(error) = drive(probes, epoll, &timer, &clock, &theirs) {
-                lock(&theirs).broken = Some(error.to_string());
+            if let Err(error) = drive(probes, epoll, &timer, &clock, &thread_shared) {
+                lock(&thread_shared).broken = Some(error.to_string());
             }
         })?;
         Ok(Prober { shared, clock, running: Some((thread, writer)) })
     }
 
-    /// The samples that have settled since the last call.
+    /// Returns the samples that have settled since the last call.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let samples = {
             let mut shared = lock(&self.shared);
@@ -117,7 +117,7 @@ impl Prober {
         Ok(columns)
     }
 
-    /// Totals of each target.
+    /// Returns the totals of each target.
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let counts = lock(&self.shared).counts.clone();
         let all = counts.into_iter().map(|count| {
@@ -141,7 +141,7 @@ impl Prober {
     fn stop(&mut self, py: Python<'_>) {
         if let Some((thread, writer)) = self.running.take() {
             drop(writer);
-            // What it died of is told by `take`.
+            // `take` reports the thread's error.
             let _ = py.detach(|| thread.join());
         }
     }
@@ -158,7 +158,7 @@ fn reply(sample: &Sample) -> Option<(i64, Option<i64>)> {
     }
 }
 
-/// The thread: sleeps until a slot, a reply, a timeout or the end.
+/// Runs the thread: sleeps until a slot, a reply, a timeout or the end.
 fn drive(
     mut probes: Probes,
     mut epoll: Epoll,
@@ -188,14 +188,14 @@ fn drive(
     }
 }
 
-/// The index of the device on the way to an address.
+/// Returns the index of the device on the way to an address.
 #[pyfunction]
 pub fn route_device(address: &str) -> PyResult<u32> {
     let address = parse(address)?;
     Ok(Netlink::new()?.route(address)?.device)
 }
 
-/// Bytes received and sent by a device since it was made.
+/// Returns the bytes that a device has received and sent since its creation.
 #[pyfunction]
 pub fn device_bytes(index: u32) -> PyResult<(u64, u64)> {
     let counters = Netlink::new()?.counters(index)?;
@@ -206,7 +206,7 @@ fn parse(address: &str) -> PyResult<IpAddr> {
     address.parse().map_err(|_| PyValueError::new_err(format!("{address:?} is not an IP address")))
 }
 
-/// A request that makes no sense is a ValueError, all else the OSError that fits.
+/// Maps an invalid argument to ValueError, other errors to the matching OSError.
 fn python(error: io::Error) -> PyErr {
     match error.kind() {
         io::ErrorKind::InvalidInput => PyValueError::new_err(error.to_string()),

@@ -1,5 +1,5 @@
-//! `RpmServer` and `measure_rpm`: responsiveness over HTTP/2, on threads of their own, the GIL
-//! released.
+//! `RpmServer` and `measure_rpm`: responsiveness over HTTP/2, on their own threads, without the
+//! GIL.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +15,7 @@ use rpm::server::{Options, Served, Server};
 use crate::session::{MeasureError, unbroken};
 use arrays::tables;
 
-/// Between two looks at Ctrl-C.
+/// Interval between two checks for Ctrl-C.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 fn refusal(problem: Problem) -> PyErr {
@@ -25,7 +25,7 @@ fn refusal(problem: Problem) -> PyErr {
 /// A server for RPM clients; see `_live.pyi`.
 #[pyclass]
 pub struct RpmServer {
-    // Taken out to stop it.
+    // `None` after it was stopped.
     server: Mutex<Option<Server>>,
     addresses: Vec<(String, u16)>,
     certificate: Option<String>,
@@ -80,8 +80,8 @@ impl RpmServer {
         while !over() && py.detach(|| self.wait()) {
             py.check_signals()?;
             for words in self.lines() {
-                if let Some(tell) = &tell {
-                    tell.call1(py, (words,))?;
+                if let Some(callback) = &tell {
+                    callback.call1(py, (words,))?;
                 }
             }
         }
@@ -112,14 +112,14 @@ impl RpmServer {
         server.as_ref().map(Server::take_lines).unwrap_or_default()
     }
 
-    /// Waits a moment; whether it still runs.
+    /// Waits for a moment; returns whether the server still runs.
     fn wait(&self) -> bool {
         std::thread::sleep(LOOK_EVERY);
         self.server.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 }
 
-/// One measurement of responsiveness; see `_live.pyi`.
+/// Does one measurement of responsiveness; see `_live.pyi`.
 #[pyfunction]
 #[pyo3(signature = (plan_json, reached = None, keep = None))]
 pub fn measure_rpm<'py>(
@@ -137,31 +137,32 @@ pub fn measure_rpm<'py>(
             false
         })
     };
-    let mut tell = |now: &Reached| goes_on(go_on(now, reached.as_ref()));
+    let mut progress = |now: &Reached| goes_on(go_on(now, reached.as_ref()));
     let mut keep = |so_far: &Outcome| {
         goes_on(Python::attach(|py| {
             if let Some(keep) = &keep {
-                keep.call1(py, told(py, so_far, &plan)?)?;
+                keep.call1(py, results(py, so_far, &plan)?)?;
             }
             Ok(true)
         }))
     };
-    let outcome = unbroken(
-        py.detach(|| catch_unwind(AssertUnwindSafe(|| measure(&plan, &mut tell, &mut keep)))),
-    )?;
+    let outcome =
+        unbroken(py.detach(|| {
+            catch_unwind(AssertUnwindSafe(|| measure(&plan, &mut progress, &mut keep)))
+        }))?;
     let raised = raised.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // Ctrl-C ends the measurement and keeps what there is; what the callback raises is the
-    // caller's.
+    // Ctrl-C ends the measurement and keeps the results so far. Other exceptions of the callback
+    // are passed on to the caller.
     let outcome = match (outcome, raised) {
         (Ok(outcome), Some(error)) if error.is_instance_of::<PyKeyboardInterrupt>(py) => outcome,
         (_, Some(error)) => return Err(error),
         (outcome, None) => outcome.map_err(refusal)?,
     };
-    told(py, &outcome, &plan)
+    results(py, &outcome, &plan)
 }
 
-/// Tables, and facts as JSON.
-fn told<'py>(
+/// Returns the tables, and the facts as JSON.
+fn results<'py>(
     py: Python<'py>,
     outcome: &Outcome,
     plan: &Plan,

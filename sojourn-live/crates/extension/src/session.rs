@@ -1,5 +1,5 @@
-//! `Server` and `measure`: the live crate without the GIL, which comes back now and then for Ctrl-C
-//! and for who looks on.
+//! `Server` and `measure`: the live crate without the GIL, which is taken now and then for Ctrl-C
+//! and for the callbacks.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -25,8 +25,8 @@ fn refusal(Failure { problem, hint }: Failure) -> PyErr {
     MeasureError::new_err((problem, hint))
 }
 
-/// A panic is a broken invariant of ours; it must not look like an exit request to Python's
-/// `except Exception`.
+/// Converts a panic, which is a broken invariant of ours, to a RuntimeError: Python's `except
+/// Exception` must catch it.
 pub fn unbroken<T>(outcome: std::thread::Result<T>) -> PyResult<T> {
     outcome.map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
@@ -57,7 +57,7 @@ impl Server {
         Ok(Server { stopper: server.stopper(), server: Mutex::new(server), addresses })
     }
 
-    /// What it is bound to.
+    /// Returns the bound addresses.
     #[getter]
     fn addresses(&self) -> Vec<(String, u16)> {
         self.addresses.clone()
@@ -73,7 +73,7 @@ impl Server {
         tell: Option<Py<PyAny>>,
     ) -> PyResult<()> {
         let until = seconds.map(|s| Instant::now() + Duration::from_secs_f64(s.clamp(0.0, 1e9)));
-        let mut owner = Caller { until, tell, keep: None, error: None, interrupt: None };
+        let mut owner = Caller { until, callback: tell, keep: None, error: None, interrupt: None };
         let outcome = py.detach(|| {
             let server = self.server.try_lock().map_err(|_| "it serves already")?;
             Ok::<_, &str>(catch_unwind(AssertUnwindSafe(|| server.serve(once, &mut owner))))
@@ -94,19 +94,19 @@ impl Server {
 /// The Python side of a server or a session.
 struct Caller {
     until: Option<Instant>,
-    tell: Option<Py<PyAny>>,
-    /// Takes what a session has measured so far.
+    callback: Option<Py<PyAny>>,
+    /// Takes the results of a session so far.
     keep: Option<Py<PyAny>>,
-    /// What Python raised, which ends it.
+    /// An exception from Python, which ends the work.
     error: Option<PyErr>,
     /// Ctrl-C.
     interrupt: Option<PyErr>,
 }
 
 impl Owner for Caller {
-    fn tell(&mut self, words: &str) {
-        if let Some(tell) = &self.tell
-            && let Err(error) = Python::attach(|py| tell.call1(py, (words,)).map(drop))
+    fn report(&mut self, words: &str) {
+        if let Some(callback) = &self.callback
+            && let Err(error) = Python::attach(|py| callback.call1(py, (words,)).map(drop))
         {
             self.error.get_or_insert(error);
         }
@@ -124,8 +124,8 @@ impl Watcher for Caller {
     fn reached(&mut self, now: i64, total: i64, phase: &str) -> bool {
         let go_on = Python::attach(|py| {
             py.check_signals()?;
-            match &self.tell {
-                Some(tell) => tell.call1(py, (now, total, phase))?.is_truthy(py),
+            match &self.callback {
+                Some(callback) => callback.call1(py, (now, total, phase))?.is_truthy(py),
                 None => Ok(true),
             }
         });
@@ -137,20 +137,20 @@ impl Watcher for Caller {
     }
 
     fn keep(&mut self, so_far: Measured) -> bool {
-        let kept = Python::attach(|py| {
+        let result = Python::attach(|py| {
             if let Some(keep) = &self.keep {
-                keep.call1(py, told(py, &so_far)?)?;
+                keep.call1(py, results(py, &so_far)?)?;
             }
             Ok(true)
         });
-        self.goes_on(kept)
+        self.goes_on(result)
     }
 }
 
 impl Caller {
     fn goes_on(&mut self, answer: PyResult<bool>) -> bool {
         answer.unwrap_or_else(|error| {
-            // Ctrl-C may come while Python runs as well.
+            // Ctrl-C may also arrive while Python code runs.
             let ctrl_c = Python::attach(|py| error.is_instance_of::<PyKeyboardInterrupt>(py));
             let slot = if ctrl_c { &mut self.interrupt } else { &mut self.error };
             slot.get_or_insert(error);
@@ -159,13 +159,13 @@ impl Caller {
     }
 }
 
-/// Tables, and facts as JSON.
-fn told<'py>(py: Python<'py>, measured: &Measured) -> PyResult<(Bound<'py, PyDict>, String)> {
+/// Returns the tables, and the facts as JSON.
+fn results<'py>(py: Python<'py>, measured: &Measured) -> PyResult<(Bound<'py, PyDict>, String)> {
     let facts = serde_json::to_string(&measured.facts).expect("facts are plain values");
     Ok((tables(py, &measured.tables)?, facts))
 }
 
-/// One measuring session; see `_live.pyi`.
+/// Does one session; see `_live.pyi`.
 #[pyfunction]
 #[pyo3(signature = (plan_json, reached = None, keep = None))]
 pub fn measure<'py>(
@@ -176,21 +176,21 @@ pub fn measure<'py>(
 ) -> PyResult<(Bound<'py, PyDict>, String)> {
     let plan =
         Plan::parse(plan_json).map_err(|e| PyValueError::new_err(format!("not a plan: {e}")))?;
-    let mut watcher = Caller { until: None, tell: reached, keep, error: None, interrupt: None };
+    let mut watcher = Caller { until: None, callback: reached, keep, error: None, interrupt: None };
     let outcome =
         py.detach(|| catch_unwind(AssertUnwindSafe(|| session::measure(&plan, &mut watcher))));
     let measured = unbroken(outcome)?;
     if let Some(error) = watcher.error {
         return Err(error);
     }
-    // Ctrl-C: what has been measured is kept, and the facts say how it ended; if nothing has, it is
-    // what it is elsewhere.
+    // After Ctrl-C, the results so far are returned, and the facts contain the outcome. Without
+    // results, Ctrl-C is raised as usual.
     let measured =
         measured.map_err(|failure| watcher.interrupt.unwrap_or_else(|| refusal(failure)))?;
-    told(py, &measured)
+    results(py, &measured)
 }
 
-/// Host and port of what names a server; see `_live.pyi`.
+/// Returns host and port of a server's name; see `_live.pyi`.
 #[pyfunction]
 pub fn endpoint(text: &str) -> PyResult<(String, Option<u16>)> {
     session::endpoint(text).map_err(refusal)

@@ -1,18 +1,18 @@
-//! What a server grants its clients, and how it refuses more.
+//! The limits of a server for its clients, and the refusals.
 
 use serde::{Deserialize, Serialize};
 
-/// The most that clients may ask for. A source is a `probe::source`: whoever has one address.
+/// The limits for clients. A source is a `probe::source`: all clients of one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Caps {
-    /// Seconds of load of one source in an hour, each direction counted by itself.
+    /// Seconds of load of one source per hour; load in both directions counts twice.
     pub seconds: u32,
-    /// Bytes sent and received for one source in an hour.
+    /// Bytes sent and received for one source per hour.
     pub bytes: u64,
     /// Connections of one load.
     pub streams: u32,
-    /// Clients at once; of one source a quarter of them.
+    /// Simultaneous clients; one source may have a quarter of them.
     pub clients: u32,
 }
 
@@ -23,53 +23,53 @@ impl Default for Caps {
 }
 
 impl Caps {
-    /// Why so many seconds of load are too many, if so many milliseconds have been granted in this
-    /// hour already.
-    pub fn seconds(&self, had_ms: u64, asked_ms: u64) -> Result<(), String> {
-        if had_ms.saturating_add(asked_ms) <= u64::from(self.seconds) * 1000 {
+    /// Fails if a request for `requested_ms` of load exceeds the limit, when `granted_ms` were
+    /// already granted in this hour.
+    pub fn seconds(&self, granted_ms: u64, requested_ms: u64) -> Result<(), String> {
+        if granted_ms.saturating_add(requested_ms) <= u64::from(self.seconds) * 1000 {
             return Ok(());
         }
         Err(format!(
-            "this server grants a client {} s of load in an hour, both directions added; {} s are used, {} s were asked for",
+            "this server grants a client {} s of load in an hour, both directions added; {} s are used, {} s were requested",
             self.seconds,
-            had_ms.div_ceil(1000),
-            asked_ms.div_ceil(1000)
+            granted_ms.div_ceil(1000),
+            requested_ms.div_ceil(1000)
         ))
     }
 
-    /// Why so many connections are too many, or too few.
-    pub fn streams(&self, asked: u32) -> Result<(), String> {
-        if asked == 0 {
-            return Err("a load of no streams was asked for".into());
+    /// Fails if a load of so many connections is not allowed.
+    pub fn streams(&self, requested: u32) -> Result<(), String> {
+        if requested == 0 {
+            return Err("a load needs at least one stream".into());
         }
-        if asked <= self.streams {
+        if requested <= self.streams {
             return Ok(());
         }
         Err(format!(
-            "this server grants {} streams in one direction; {asked} were asked for",
+            "this server grants {} streams in one direction; {requested} were requested",
             self.streams
         ))
     }
 
-    /// Why a further client can't be let in where so many are present, and so many of its own
-    /// source.
+    /// Fails if there is no room for another client, with `present` clients of which `own` have the
+    /// same source.
     pub fn clients(&self, present: usize, own: usize) -> Result<(), String> {
         if present >= self.clients as usize {
             return Err(format!(
-                "this server has {} clients at once already, as many as it may; try later",
+                "this server already serves {} clients, its limit; try later",
                 self.clients
             ));
         }
         let each = self.clients.div_ceil(4);
         if own >= each as usize {
             return Err(format!(
-                "this server has {each} clients of your address at once already; try later"
+                "this server already serves {each} clients from your address; try later"
             ));
         }
         Ok(())
     }
 
-    /// Why a load ends whose source has moved so many bytes in this hour.
+    /// Fails if a source has reached the limit of bytes per hour.
     pub fn bytes(&self, moved: u64) -> Result<(), String> {
         if moved < self.bytes {
             return Ok(());
@@ -96,14 +96,10 @@ mod tests {
         assert!(caps.seconds(1, u64::MAX).is_err());
         assert!(caps.streams(3).unwrap_err().contains("2 streams"));
         assert!(caps.streams(0).is_err());
-        assert!(
-            caps.clients(1, 0)
-                .unwrap_err()
-                .contains("1 clients at once already, as many as it may")
-        );
+        assert!(caps.clients(1, 0).unwrap_err().contains("already serves 1 clients, its limit"));
         let caps = Caps { clients: 8, ..caps };
         assert_eq!((caps.clients(7, 1), caps.clients(4, 0)), (Ok(()), Ok(())));
-        assert!(caps.clients(2, 2).unwrap_err().contains("2 clients of your address"));
+        assert!(caps.clients(2, 2).unwrap_err().contains("2 clients from your address"));
         assert!(caps.bytes(5_000_000).unwrap_err().contains("5 MB"));
     }
 }

@@ -1,9 +1,8 @@
-//! The connections of one load, at whichever end: one of its ends only sends, the other only
-//! receives.
+//! The connections of one load, at either end. One end only sends, the other only receives.
 //!
-//! The owner has the event loop: it adds each connection's `fd` to its `Epoll` as `interest` says,
-//! calls `on_ready` when something happens to it, and `sample` when that is due. Nothing here
-//! waits. An end that breaks is over; the others go on.
+//! The owner has the event loop: it adds each connection's `fd` to its `Epoll` with `interest`,
+//! calls `on_ready` on its events, and calls `sample` when a sample is due. Nothing here blocks. A
+//! broken connection ends; the others continue.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -13,57 +12,58 @@ use probe::sys::Interest;
 use probe::tcp_info::TcpInfo;
 use serde::{Deserialize, Serialize};
 
-/// A sender writes at most this much before others have their turn: some 200 µs on loopback.
+/// Largest amount that a sender writes before other connections are served: some 200 µs on
+/// loopback.
 const TURN: u64 = 1 << 20;
-/// The kernel's word for "no slow-start threshold", segments.
+/// The kernel's value for "no slow-start threshold", segments.
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
-/// A sample of one connection; what this end does not know is -1. Counters are since the connection
-/// began.
+/// A sample of one connection; -1 is a value that this end does not know. Counters start with the
+/// connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<i64>", into = "Vec<i64>")]
 pub struct Row {
     /// The connection's number in its load.
     pub stream: i64,
-    /// When, ns, on the clock of whoever took it.
+    /// Time, ns, on the clock of the end that took the sample.
     pub t: i64,
-    /// Bytes that the receiver has taken out.
+    /// Bytes that the receiver has read.
     pub received: i64,
     /// The sender's congestion window, bytes.
     pub cwnd: i64,
-    /// Its slow-start threshold, bytes; -1 also for none.
+    /// The sender's slow-start threshold, bytes; -1 also means none.
     pub ssthresh: i64,
-    /// Its smoothed RTT, ns; -1 also before the first sample.
+    /// The sender's smoothed RTT, ns; -1 also before the first RTT sample.
     pub srtt: i64,
-    /// Bytes that it takes to be in the network.
+    /// Bytes in flight, as the sender counts them.
     pub inflight: i64,
     /// Bytes acknowledged.
     pub acked: i64,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmits: i64,
     /// The window that the receiver advertises, bytes.
     pub window: i64,
-    /// The least RTT, ns.
+    /// The smallest RTT, ns.
     pub min_rtt: i64,
-    /// Segments with data sent.
+    /// Segments sent with data.
     pub segments: i64,
-    /// Bytes sent, retransmissions too.
+    /// Bytes sent, including retransmissions.
     pub sent: i64,
     /// Segments delivered.
     pub delivered: i64,
     /// Retransmission timeouts.
     pub timeouts: i64,
-    /// Whether the connection agreed on ECN: 1 or 0. This and the next are said where they are asked
-    /// for.
+    /// Whether the connection negotiated ECN: 1 or 0. This field and the next are present only on
+    /// request.
     pub ecn: i64,
     /// Segments acknowledged with ECE.
     pub marked: i64,
 }
 
-/// Values of a row; the last two are of ECN.
+/// Number of values in a row; the last two concern ECN.
 const VALUES: usize = 17;
 const WITHOUT_ECN: usize = 15;
-/// TCPI_OPT_ECN of TCP_INFO's options.
+/// TCPI_OPT_ECN in TCP_INFO's options.
 const AGREED: u8 = 8;
 
 impl TryFrom<Vec<i64>> for Row {
@@ -155,14 +155,14 @@ impl From<Row> for [i64; VALUES] {
 }
 
 impl Row {
-    /// Of an end that receives.
+    /// Creates the sample of a receiving end.
     fn receiver(stream: usize, t: i64, received: u64) -> Row {
         let mut values = [-1; VALUES];
         values[..3].copy_from_slice(&[stream as i64, t, received as i64]);
         values.into()
     }
 
-    /// Of an end that sends.
+    /// Creates the sample of a sending end.
     fn sender(stream: usize, t: i64, info: &TcpInfo, ecn: bool) -> Row {
         let mss = i64::from(info.snd_mss_bytes);
         let us = |value: u32| if value == 0 { -1 } else { i64::from(value) * 1000 };
@@ -177,7 +177,7 @@ impl Row {
             },
             srtt: us(info.srtt_us),
             inflight: info.inflight_bytes() as i64,
-            // The beginning of the stream counts as one.
+            // The SYN counts as one byte.
             acked: info.bytes_acked.saturating_sub(1) as i64,
             retransmits: i64::from(info.total_retrans_segments),
             window: i64::from(info.snd_wnd_bytes),
@@ -195,9 +195,9 @@ impl Row {
 /// One end of a connection.
 #[derive(Debug)]
 enum End {
-    /// It has not come.
+    /// The connection is not established yet.
     Absent,
-    /// It will send.
+    /// It will send after `go`.
     Waiting(OwnedFd),
     Sending(Sender),
     Receiving(Receiver),
@@ -208,18 +208,19 @@ enum End {
 #[derive(Debug)]
 pub struct Load {
     sends: bool,
-    /// Whether samples say what ECN told.
+    /// Whether samples contain ECN's values.
     ecn: bool,
     ends: Vec<End>,
     rows: Vec<Row>,
-    /// Bytes of the connections' beginnings that were read with their first lines.
+    /// Bytes of each connection that were read together with its first line.
     early: Vec<u64>,
     moved: u64,
     broken: Option<String>,
 }
 
 impl Load {
-    /// Of so many connections, none of which has come, whose ends here send or receive.
+    /// Creates a load of `streams` connections, none of them established yet. This end sends or
+    /// receives on all of them.
     pub fn new(sends: bool, streams: usize) -> Load {
         Load {
             sends,
@@ -232,12 +233,12 @@ impl Load {
         }
     }
 
-    /// The same, with samples that say what ECN told.
+    /// Turns ECN's values in samples on or off.
     pub fn with_ecn(self, ecn: bool) -> Load {
         Load { ecn, ..self }
     }
 
-    /// What to wait for: receivers from the time they are added, senders from `go` on.
+    /// Returns the epoll events to wait for: on receivers from `add` on, on senders from `go` on.
     pub fn interest(&self) -> Interest {
         if self.sends { Interest::Writable } else { Interest::Readable }
     }
@@ -247,8 +248,8 @@ impl Load {
         self.sends
     }
 
-    /// Adds a connection that has come; false: there is no such number, or it is there already.
-    /// `early`: bytes already read.
+    /// Adds an established connection; returns false if the number does not exist or is taken.
+    /// `early` is the number of bytes already read.
     pub fn add(&mut self, stream: usize, fd: OwnedFd, early: u64) -> bool {
         let Some(end @ End::Absent) = self.ends.get_mut(stream) else {
             return false;
@@ -259,18 +260,18 @@ impl Load {
         true
     }
 
-    /// Whether there is this number, and its connection has not come.
+    /// Whether this number exists and its connection is still missing.
     pub fn lacks(&self, stream: usize) -> bool {
         matches!(self.ends.get(stream), Some(End::Absent))
     }
 
-    /// Connections that have not come.
+    /// Returns the number of missing connections.
     pub fn absent(&self) -> usize {
         self.ends.iter().filter(|end| matches!(end, End::Absent)).count()
     }
 
-    /// Begins to send, where this end sends. Their owner waits for them from now on: (number,
-    /// descriptor).
+    /// Begins to send, if this end sends. Returns the connections that the owner must wait for from
+    /// now on: (number, descriptor).
     pub fn go(&mut self) -> io::Result<Vec<(usize, RawFd)>> {
         let mut begun = Vec::new();
         for (stream, end) in self.ends.iter_mut().enumerate() {
@@ -285,7 +286,7 @@ impl Load {
         Ok(begun)
     }
 
-    /// Something happened to a connection.
+    /// Handles an event of a connection.
     pub fn on_ready(&mut self, stream: usize, closed: bool) {
         let Some(end) = self.ends.get_mut(stream) else {
             return;
@@ -295,7 +296,7 @@ impl Load {
                 let before = sender.written();
                 let result = sender.on_ready(closed).map(drop);
                 self.moved += sender.written() - before;
-                // Nobody receives any more: level-triggered, that would be told for ever.
+                // The receiver has closed. A level-triggered event would repeat for ever.
                 if closed && result.is_ok() {
                     Err(io::Error::from(io::ErrorKind::ConnectionReset))
                 } else {
@@ -312,8 +313,7 @@ impl Load {
                     Ok(())
                 }
                 Err(error) => {
-                    // A sender that ends at once resets its connection: that is how a load is meant
-                    // to end.
+                    // A sender that stops resets its connection: this is the normal end of a load.
                     self.early[stream] += receiver.received();
                     *end = End::Over;
                     if error.kind() == io::ErrorKind::ConnectionReset { Ok(()) } else { Err(error) }
@@ -327,7 +327,7 @@ impl Load {
         }
     }
 
-    /// Adds a sample of each connection that is there.
+    /// Adds a sample of each established connection.
     pub fn sample(&mut self, now: i64) {
         for (stream, end) in self.ends.iter().enumerate() {
             match end {
@@ -339,7 +339,7 @@ impl Load {
                     self.rows.push(Row::receiver(stream, now, self.early[stream]))
                 }
                 End::Sending(sender) => {
-                    // One that the kernel has no TCP_INFO for any more has nothing to say.
+                    // The kernel may have no TCP_INFO any more.
                     if let Ok(info) = TcpInfo::of(sender) {
                         self.rows.push(Row::sender(stream, now, &info, self.ecn));
                     }
@@ -349,12 +349,12 @@ impl Load {
         }
     }
 
-    /// Ends what this end sends, at once. What it receives ends when the other end does, or with
-    /// `close`.
+    /// Ends all sending connections at once. Receiving connections end when the far end does, or
+    /// with `close`.
     pub fn stop(&mut self) {
         for end in &mut self.ends {
             match std::mem::replace(end, End::Over) {
-                // If it can't be reset it is closed in the ordinary way.
+                // If the reset fails, dropping the socket closes it normally.
                 End::Sending(sender) => drop(sender.abort()),
                 other @ End::Receiving(_) => *end = other,
                 End::Absent | End::Waiting(_) | End::Over => {}
@@ -362,28 +362,28 @@ impl Load {
         }
     }
 
-    /// Closes everything.
+    /// Closes all connections.
     pub fn close(&mut self) {
         self.stop();
         self.ends.iter_mut().for_each(|end| *end = End::Over);
     }
 
-    /// Whether nothing more can happen.
+    /// Whether all connections have ended.
     pub fn is_over(&self) -> bool {
         self.ends.iter().all(|end| matches!(end, End::Over))
     }
 
-    /// Bytes written or taken out, of all connections.
+    /// Returns the bytes written or read, over all connections.
     pub fn moved(&self) -> u64 {
         self.moved
     }
 
-    /// The first connection that broke before its end, in words.
+    /// Returns the first connection that broke before its end, in words.
     pub fn broken(&self) -> Option<&str> {
         self.broken.as_deref()
     }
 
-    /// The samples so far, which are not kept.
+    /// Returns and removes the samples so far.
     pub fn take_rows(&mut self) -> Vec<Row> {
         std::mem::take(&mut self.rows)
     }
@@ -431,7 +431,7 @@ mod tests {
         assert_eq!((sent.len(), received.len()), (2, 2));
         assert!(sent.iter().all(|row| row.t == 5 && row.cwnd > 0 && row.received == -1));
         assert_eq!(received.iter().map(|row| row.received).sum::<i64>() as u64, to.moved());
-        // What was written and not yet sent was thrown away; 7 bytes each had come with the first
+        // Written but unsent bytes were discarded; 7 bytes of each connection came with the first
         // line.
         assert!((14..=from.moved() + 14).contains(&to.moved()));
         assert!(received.iter().all(|row| (row.t, row.cwnd) == (9, -1)));
@@ -459,7 +459,7 @@ mod tests {
         let text = serde_json::to_string(&row).unwrap();
         assert_eq!(text, "[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]");
         assert_eq!(serde_json::from_str::<Row>(&text).unwrap(), row);
-        // An older end neither says nor expects what ECN told.
+        // An older version neither sends nor expects ECN's values.
         let old = Row { ecn: -1, marked: -1, ..row };
         let text = serde_json::to_string(&old).unwrap();
         assert_eq!(text, "[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14]");

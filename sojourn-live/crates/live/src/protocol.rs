@@ -1,35 +1,34 @@
-//! What client and server say to each other: lines of JSON over TCP, one message each.
+//! The protocol between client and server: lines of JSON over TCP, one message per line.
 //!
 //! ```text
 //! client                                                    server
 //! {"do":"hello","version":1}                          ->
 //!                                                     <-    {"say":"challenge","nonce":…}               if there is a secret
 //! {"do":"prove","proof":…}                            ->
-//!                                                     <-    {"say":"welcome","token":…,"caps":{…},…}     or refused, and the end
-//! {"do":"ask","streams":4,"seconds":40,…}             ->                 may all of that be?
+//!                                                     <-    {"say":"welcome","token":…,"caps":{…},…}     or refused; then the server closes
+//! {"do":"ask","streams":4,"seconds":40,…}             ->                 is all of this allowed?
 //!                                                     <-    {"say":"granted"}                            or refused
-//! {"do":"mark","dscp":46}                             ->                 let echoes bear it (RFC 2474)
+//! {"do":"mark","dscp":46}                             ->                 use it in echoes (RFC 2474)
 //!                                                     <-    {"say":"granted"}
-//! {"do":"clock","at":…}                               ->                 at any time, now and then: also a sign of life
+//! {"do":"clock","at":…}                               ->                 at any time; also the keep-alive
 //!                                                     <-    {"say":"clock","asked":…,"at":…}
 //! {"do":"load","load":1,"direction":"down",…}         ->
 //!                                                     <-    {"say":"ready","load":1}
-//! (data connections: {"do":"stream","token":…,"load":1,"stream":0}, a line, then only data one way)
-//!                                                     <-    {"say":"complete","load":1}                  all of them have come
-//! {"do":"go","load":1}                                ->                 whoever sends begins to
-//! {"do":"stop","load":1}                              ->                 or the seconds that were asked for are over
+//! (data connections: {"do":"stream","token":…,"load":1,"stream":0}, one line, then data in one direction)
+//!                                                     <-    {"say":"complete","load":1}                  all are connected
+//! {"do":"go","load":1}                                ->                 the sender starts
+//! {"do":"stop","load":1}                              ->                 or when the requested time is over
 //!                                                     <-    {"say":"samples","load":1,"rows":[…]}        …
 //!                                                     <-    {"say":"over","load":1,"why":""}
 //! {"do":"heard"}                                      ->
-//!                                                     <-    {"say":"heard","latest":…,"bits":…}          of the echoes by UDP
+//!                                                     <-    {"say":"heard","latest":…,"bits":…}          for echo requests by UDP
 //! {"do":"bye"}                                        ->
 //! ```
-//! Control and data connections come in on one port; the first line tells which it is. The token,
-//! which a data connection and every echo must bear, makes sure that only one who has been let in
-//! gets anything.
+//! Control and data connections use one port; the first line identifies the kind. Every data
+//! connection and every echo must contain the token, so only admitted clients get any data.
 //!
-//! A line has at most `LINE` bytes towards the server and `ANSWER` towards the client; a longer one
-//! ends the connection.
+//! A line has at most `LINE` bytes towards the server and `ANSWER` towards the client; a longer
+//! line ends the connection.
 
 use std::io::{self, Error, ErrorKind, Read};
 
@@ -37,14 +36,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::caps::Caps;
 
-/// Of what is said here. Another one is refused.
+/// Version of this protocol; the server refuses any other.
 pub const VERSION: u32 = 1;
-/// Longest line from a client, bytes with its end.
+/// Longest line from a client, bytes, including its newline.
 pub const LINE: usize = 1024;
-/// Longest line from a server.
+/// Longest line from a server, bytes.
 pub const ANSWER: usize = 64 * 1024;
 
-/// Which way the data go.
+/// Direction of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -55,7 +54,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Its word.
+    /// Returns its word in messages.
     pub fn word(self) -> &'static str {
         match self {
             Direction::Down => "down",
@@ -64,11 +63,11 @@ impl Direction {
     }
 }
 
-/// What a client says.
+/// A client's message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Request {
-    /// First on a control connection.
+    /// The first message on a control connection.
     Hello {
         /// `VERSION`.
         version: u32,
@@ -80,162 +79,164 @@ pub enum Request {
     },
     /// First, and alone, on a data connection.
     Stream {
-        /// From the welcome.
+        /// The token from the welcome.
         token: u64,
-        /// Of which load it is part.
+        /// Number of the load that it belongs to.
         load: u32,
         /// Its number in the load, from 0.
         stream: u32,
     },
-    /// May this be measured?
+    /// Asks whether a measurement is allowed.
     Ask {
         /// Connections of one load.
         streams: u32,
-        /// Of all loads together.
+        /// Seconds of all loads together.
         seconds: u32,
-        /// The server's senders' congestion control; `None`: its default.
+        /// Congestion control of the server's senders; `None`: its default.
         congestion: Option<String>,
     },
-    /// What does your clock show?
+    /// Asks for the server's clock.
     Clock {
-        /// The client's own, ns; comes back.
+        /// The client's own clock, ns; the reply repeats it.
         at: i64,
     },
-    /// Make a load ready.
+    /// Prepares a load.
     Load {
-        /// Its number, which the client chooses: one that it has not had.
+        /// Its number, chosen by the client; must be new.
         load: u32,
-        /// Which way.
+        /// Direction of the data.
         direction: Direction,
         /// Connections.
         streams: u32,
-        /// For how long at most, ms.
+        /// Largest duration, ms.
         milliseconds: u32,
         /// The sender's congestion control; `None`: its default.
         congestion: Option<String>,
-        /// From sample to sample, ms.
+        /// Interval between samples, ms.
         sample_ms: u32,
-        /// The codepoint of the sender's packets.
+        /// DSCP codepoint of the sender's packets.
         #[serde(default, skip_serializing_if = "is_none")]
         dscp: u8,
-        /// Whether samples are to say what ECN told the sender.
+        /// Whether samples must contain ECN's values of the sender.
         #[serde(default, skip_serializing_if = "is_false")]
         ecn: bool,
     },
-    /// Let the echoes to me bear this codepoint. A server before 0.3 refuses it.
+    /// Sets the codepoint of the echoes to this client. A server before 0.3 refuses it.
     Mark {
         /// 0 to 63.
         dscp: u8,
     },
-    /// Begin.
+    /// Starts a load.
     Go {
-        /// Which load.
+        /// The load's number.
         load: u32,
     },
-    /// End.
+    /// Ends a load.
     Stop {
-        /// Which load.
+        /// The load's number.
         load: u32,
     },
-    /// Which echoes by UDP have you heard?
-    Heard,
-    /// That was all.
+    /// Asks which UDP echo requests have arrived.
+    #[serde(rename = "heard")]
+    Received,
+    /// Ends the session.
     Bye,
 }
 
-// What an older server does not know is said only where it is asked for.
+// Fields that older servers do not know are sent only if they are used.
 fn is_none(dscp: &u8) -> bool {
     *dscp == 0
 }
 
-fn is_false(asked: &bool) -> bool {
-    !asked
+fn is_false(needed: &bool) -> bool {
+    !needed
 }
 
-/// What a server says.
+/// A server's message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Reply {
-    /// Show that you have the secret.
+    /// Demands a proof of the secret.
     Challenge {
-        /// A new one each time.
+        /// A random value, new for each challenge.
         nonce: String,
     },
-    /// You are let in.
+    /// The client is admitted.
     Welcome {
         /// `VERSION`.
         version: u32,
-        /// The software's.
+        /// The server's software version.
         software: String,
-        /// The kernel's.
+        /// The server's kernel release.
         kernel: String,
-        /// To be borne by data connections and echoes.
+        /// Token for data connections and echoes.
         token: u64,
-        /// What may be asked for.
+        /// The server's limits.
         caps: Caps,
-        /// The default congestion control of its senders.
+        /// Default congestion control of the server's senders.
         congestion: String,
     },
-    /// No.
+    /// The request is refused.
     Refused {
-        /// In words for the person at the client.
+        /// The reason, for the client's user.
         why: String,
     },
-    /// It may be.
+    /// The request is granted.
     Granted,
-    /// What the server's clock shows.
+    /// The server's clock.
     Clock {
-        /// From the request.
+        /// `at` of the request.
         asked: i64,
-        /// ns since some moment.
+        /// ns since an unspecified start.
         at: i64,
     },
-    /// The load's connections may come.
+    /// The load's connections may be opened.
     Ready {
-        /// Which.
+        /// The load's number.
         load: u32,
     },
-    /// They all have.
+    /// All connections of the load are established.
     Complete {
-        /// Which.
+        /// The load's number.
         load: u32,
     },
-    /// Some of a load's samples, on the server's clock.
+    /// Some samples of a load, on the server's clock.
     Samples {
-        /// Which.
+        /// The load's number.
         load: u32,
-        /// `load::Sample`s.
+        /// The samples.
         rows: Vec<crate::load::Row>,
     },
-    /// The load is over, and all its samples have been said.
+    /// The load has ended, and all its samples were sent.
     Over {
-        /// Which.
+        /// The load's number.
         load: u32,
-        /// Why, if not because it was to end.
+        /// The reason; empty for the normal end.
         why: String,
     },
-    /// The echoes heard.
-    Heard {
-        /// Number of the latest request; `None`: none came.
+    /// The UDP echo requests that have arrived.
+    #[serde(rename = "heard")]
+    Received {
+        /// Number of the latest request; `None`: none arrived.
         latest: Option<u32>,
-        /// Bit `i`: the one `i` before it came.
+        /// Bit `i`: the request `i` before the latest arrived.
         bits: u64,
     },
-    /// The server ends.
+    /// The server ends the session.
     Ending {
-        /// In words.
+        /// The reason.
         why: String,
     },
 }
 
-/// A message as its line.
+/// Returns a message as a line.
 pub fn line(message: &impl Serialize) -> Vec<u8> {
     let mut bytes = serde_json::to_vec(message).expect("messages are plain values");
     bytes.push(b'\n');
     bytes
 }
 
-/// Cuts what comes in into lines.
+/// Splits received bytes into lines.
 #[derive(Debug)]
 pub struct Lines {
     most: usize,
@@ -243,12 +244,13 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Of at most `most` bytes each.
+    /// Creates a splitter for lines of at most `most` bytes.
     pub fn new(most: usize) -> Lines {
         Lines { most, bytes: Vec::new() }
     }
 
-    /// Reads once, not more than one line may have; how much came: 0 is the end.
+    /// Reads once, at most the length of one line. Returns the number of bytes; 0 is the end of the
+    /// stream.
     pub fn read(&mut self, from: &mut impl Read) -> io::Result<usize> {
         let had = self.bytes.len();
         self.bytes.resize(had + self.most, 0);
@@ -257,8 +259,8 @@ impl Lines {
         result
     }
 
-    /// The next line without its end; `None`: it has not come in full. A line that is too long is
-    /// an error.
+    /// Returns the next line without its newline; `None` if it is incomplete. Fails if a line is
+    /// too long.
     pub fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let Some(end) = self.bytes.iter().take(self.most).position(|&b| b == b'\n') else {
             return if self.bytes.len() < self.most {
@@ -276,13 +278,13 @@ impl Lines {
         Ok(Some(line))
     }
 
-    /// What has come in and not been taken out.
+    /// Returns the number of bytes received but not returned yet.
     pub fn rest(&self) -> usize {
         self.bytes.len()
     }
 }
 
-/// What a line says.
+/// Parses a line.
 pub fn parse<'a, M: Deserialize<'a>>(line: &'a [u8]) -> io::Result<M> {
     serde_json::from_slice(line).map_err(|e| Error::new(ErrorKind::InvalidData, e.to_string()))
 }
@@ -294,17 +296,17 @@ mod tests {
 
     fn lines_of(chunks: &[&[u8]], most: usize) -> io::Result<Vec<Vec<u8>>> {
         let mut lines = Lines::new(most);
-        let mut found = Vec::new();
+        let mut collected = Vec::new();
         for chunk in chunks {
             let mut from = *chunk;
             while !from.is_empty() {
                 lines.read(&mut from)?;
                 while let Some(line) = lines.next_line()? {
-                    found.push(line);
+                    collected.push(line);
                 }
             }
         }
-        Ok(found)
+        Ok(collected)
     }
 
     #[test]
@@ -312,7 +314,7 @@ mod tests {
         let go = Request::Go { load: 3 };
         assert_eq!(line(&go), b"{\"do\":\"go\",\"load\":3}\n");
         assert_eq!(parse::<Request>(br#"{"do":"go","load":3}"#).unwrap(), go);
-        assert_eq!(parse::<Request>(br#"{"do":"heard"}"#).unwrap(), Request::Heard);
+        assert_eq!(parse::<Request>(br#"{"do":"heard"}"#).unwrap(), Request::Received);
         for wrong in
             [&b"{}"[..], b"", b"\xff", br#"{"do":"go"}"#, br#"{"do":"go","load":3,"x":1}"#, b"3"]
         {
@@ -322,8 +324,8 @@ mod tests {
 
     #[test]
     fn lines_come_out_whole_however_they_come_in() {
-        let found = lines_of(&[b"on", b"e\ntwo\n", b"\nthr", b"ee\n"], 16).unwrap();
-        assert_eq!(found, [&b"one"[..], b"two", b"", b"three"]);
+        let lines = lines_of(&[b"on", b"e\ntwo\n", b"\nthr", b"ee\n"], 16).unwrap();
+        assert_eq!(lines, [&b"one"[..], b"two", b"", b"three"]);
     }
 
     #[test]

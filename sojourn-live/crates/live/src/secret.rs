@@ -1,9 +1,9 @@
-//! A secret that server and clients share, and how a client proves that it has it without saying
+//! A secret that server and clients share. A client proves that it knows the secret without sending
 //! it.
 //!
-//! The server sends a nonce; the client answers with HMAC-SHA-256 (RFC 2104) of it under the
-//! secret. A proof is good for one connection. Nothing else of a session is secret: who reads along
-//! on the way sees all that is measured.
+//! The server sends a nonce; the client answers with its HMAC-SHA-256 (RFC 2104) under the secret.
+//! A proof is valid for one connection. Nothing else of a session is secret: an observer on the
+//! path sees everything that is measured.
 
 use std::{fmt, io};
 
@@ -12,15 +12,15 @@ use serde::Deserialize;
 
 use crate::random;
 
-/// What a proof is of, before the nonce: no other use of the secret gives the same.
+/// Prefix of the nonce in a proof: no other use of the secret gives the same proof.
 const PURPOSE: &[u8] = b"sojourn measure, protocol 1\n";
 
-/// A nonce, in hexadecimal digits.
+/// Returns a nonce, in hexadecimal digits.
 pub fn nonce() -> io::Result<String> {
     Ok(hexadecimal(&random::<16>()?))
 }
 
-/// The secret; empty: there is none. It never shows in what is printed.
+/// The secret; empty: none. Debug output never contains it.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
@@ -32,24 +32,25 @@ impl fmt::Debug for Secret {
 }
 
 impl Secret {
-    /// From a word.
+    /// Creates a secret from a word.
     pub fn new(word: &str) -> Secret {
         Secret(word.into())
     }
 
-    /// Whether there is none.
+    /// Whether there is no secret.
     pub fn is_none(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What shows that one has it.
+    /// Returns the proof for a nonce.
     pub fn prove(&self, nonce: &str) -> String {
-        hexadecimal(hmac::sign(&self.key(), &said(nonce)).as_ref())
+        hexadecimal(hmac::sign(&self.key(), &signed_text(nonce)).as_ref())
     }
 
-    /// Whether this shows it; takes as long whatever was said.
+    /// Whether a proof is correct; takes the same time for every proof.
     pub fn is_proof(&self, nonce: &str, proof: &str) -> bool {
-        bytes_of(proof).is_some_and(|proof| hmac::verify(&self.key(), &said(nonce), &proof).is_ok())
+        bytes_of(proof)
+            .is_some_and(|proof| hmac::verify(&self.key(), &signed_text(nonce), &proof).is_ok())
     }
 
     fn key(&self) -> hmac::Key {
@@ -57,7 +58,7 @@ impl Secret {
     }
 }
 
-fn said(nonce: &str) -> Vec<u8> {
+fn signed_text(nonce: &str) -> Vec<u8> {
     [PURPOSE, nonce.as_bytes()].concat()
 }
 
@@ -79,16 +80,16 @@ mod tests {
 
     #[test]
     fn only_the_secret_proves_itself_and_only_for_its_nonce() {
-        let (one, other) = (nonce().unwrap(), nonce().unwrap());
-        assert_ne!(one, other);
+        let (first, second) = (nonce().unwrap(), nonce().unwrap());
+        assert_ne!(first, second);
         let secret = Secret::new("correct horse");
-        let proof = secret.prove(&one);
+        let proof = secret.prove(&first);
         assert_eq!(proof.len(), 64);
-        assert!(secret.is_proof(&one, &proof));
-        assert!(!secret.is_proof(&other, &proof));
-        assert!(!Secret::new("battery staple").is_proof(&one, &proof));
+        assert!(secret.is_proof(&first, &proof));
+        assert!(!secret.is_proof(&second, &proof));
+        assert!(!Secret::new("battery staple").is_proof(&first, &proof));
         for wrong in ["", "0", &proof[1..], &proof[2..], "not hexadecimal"] {
-            assert!(!secret.is_proof(&one, wrong), "{wrong}");
+            assert!(!secret.is_proof(&first, wrong), "{wrong}");
         }
     }
 

@@ -1,9 +1,10 @@
-//! What each client may ask of a server: connections at once, and bytes an hour.
+//! Limits of each client of a server: simultaneous connections, and bytes per hour.
 //!
-//! A client is a `probe::source`: an IPv4 address, or an IPv6 network of 64 bits. A client that has
-//! as many connections as it may gets another one if one of them is idle: of these the one that has
-//! been idle longest is told to go. Some clients never close the connections of their probes
-//! (goresponsiveness). What a client's owner should know of is written down once an hour.
+//! A client is a `probe::source`: an IPv4 address, or an IPv6 network of 64 bits. A client at its
+//! limit of connections gets another one if one of them is idle: the server closes the one that has
+//! been idle longest. This is needed because some clients never close the connections of their
+//! probes (goresponsiveness). The owner gets a line about each kind of event of a client once an
+//! hour.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -13,21 +14,21 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-/// How long a client's bytes are held against it.
+/// Time after which a client's bytes are reset.
 const PERIOD: Duration = Duration::from_secs(3600);
-/// Accounts are looked through for those that are over when there are this many.
+/// At this number of accounts, expired ones are removed.
 const MANY: usize = 1024;
-/// Lines that nobody has read yet, at most: the oldest go.
+/// Largest number of unread lines; the oldest are dropped.
 const LINES: usize = 1000;
 
-/// The most that one client, and all together, may have.
+/// The limits of one client, and of all together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at once.
+    /// Simultaneous connections of one client.
     pub connections: u32,
-    /// Connections at once of all clients.
+    /// Simultaneous connections of all clients.
     pub all_connections: u32,
-    /// Bytes an hour, both directions together.
+    /// Bytes per hour, both directions together.
     pub bytes: u64,
 }
 
@@ -36,17 +37,17 @@ struct Account {
     visits: Vec<Arc<Visit>>,
     opened: Instant,
     bytes: Arc<AtomicU64>,
-    told: Told,
+    reported: Reported,
 }
 
-/// What has been written down of a client in this hour.
+/// The events of a client that were reported in this hour.
 #[derive(Debug, Default)]
-struct Told {
+struct Reported {
     closed: bool,
     refused: bool,
 }
 
-/// A connection that was let in.
+/// An admitted connection.
 #[derive(Debug)]
 struct Visit {
     number: u64,
@@ -57,12 +58,12 @@ struct Visit {
 #[derive(Clone, Copy, Debug, Default)]
 struct Activity {
     requests: usize,
-    /// Since when it has had no request under way; `None`: it has one, or it is not through with
-    /// TLS.
+    /// Start of the current idle time; `None`: a request is under way, or the TLS handshake is not
+    /// complete.
     idle_since: Option<Instant>,
 }
 
-/// Everyone's accounts.
+/// The accounts of all clients.
 #[derive(Debug)]
 pub struct Accounts {
     limits: Limits,
@@ -75,7 +76,7 @@ struct Open {
     accounts: HashMap<IpAddr, Account>,
     connections: u32,
     next: u64,
-    told_full: Option<Instant>,
+    full_reported: Option<Instant>,
 }
 
 impl Accounts {
@@ -83,7 +84,8 @@ impl Accounts {
         Arc::new(Accounts { limits, open: Mutex::default(), lines: Mutex::default() })
     }
 
-    /// Lets a connection in, or not. A client without bytes left is let in, to be told so.
+    /// Admits a connection, or returns `None`. A client without bytes left is admitted, so that it
+    /// can be told the reason.
     pub fn admit(self: &Arc<Self>, address: IpAddr, now: Instant) -> Option<Admission> {
         let client = probe::source(address);
         let Limits { connections, all_connections, .. } = self.limits;
@@ -93,42 +95,42 @@ impl Accounts {
             open.accounts.retain(|_, account| !account.visits.is_empty() || !over(account, now));
         }
         let full = open.connections >= all_connections;
-        let told_full =
-            open.told_full.is_some_and(|then| now.saturating_duration_since(then) < PERIOD);
+        let full_reported =
+            open.full_reported.is_some_and(|then| now.saturating_duration_since(then) < PERIOD);
         let account = open.accounts.entry(client).or_insert_with(|| {
-            self.tell(format!("{client} has come"));
+            self.report(format!("{client} connected"));
             Account {
                 visits: Vec::new(),
                 opened: now,
                 bytes: Arc::default(),
-                told: Told::default(),
+                reported: Reported::default(),
             }
         });
         if over(account, now) {
             account.opened = now;
             account.bytes.store(0, Ordering::Relaxed);
-            account.told = Told::default();
+            account.reported = Reported::default();
         }
         if account.visits.len() >= connections as usize {
-            if !account.send_longest_idle_away() {
-                if !std::mem::replace(&mut account.told.refused, true) {
-                    self.tell(format!(
-                        "{client} is refused more connections: it has {connections} at once, all busy"
+            if !account.evict_longest_idle() {
+                if !std::mem::replace(&mut account.reported.refused, true) {
+                    self.report(format!(
+                        "{client} was refused another connection: it has {connections}, its limit, and all are busy"
                     ));
                 }
                 return None;
             }
-            if !std::mem::replace(&mut account.told.closed, true) {
-                self.tell(format!(
-                    "{client} has {connections} connections at once, as many as it may: the longest idle is closed for each new one"
+            if !std::mem::replace(&mut account.reported.closed, true) {
+                self.report(format!(
+                    "{client} has {connections} connections, its limit: each new one closes the longest idle one"
                 ));
             }
             open.connections -= 1;
         } else if full {
-            if !told_full {
-                open.told_full = Some(now);
-                self.tell(format!(
-                    "{client} is refused: all clients together have {all_connections} connections at once, as many as they may"
+            if !full_reported {
+                open.full_reported = Some(now);
+                self.report(format!(
+                    "{client} was refused: all clients together have {all_connections} connections, the server's limit"
                 ));
             }
             return None;
@@ -137,18 +139,18 @@ impl Accounts {
         open.next += 1;
         open.connections += 1;
         let visit = Arc::new(Visit { number, activity: Mutex::default(), leave: Notify::new() });
-        let account = open.accounts.get_mut(&client).expect("it was found or made above");
+        let account = open.accounts.get_mut(&client).expect("it was inserted above");
         account.visits.push(Arc::clone(&visit));
         let bytes = Arc::clone(&account.bytes);
         Some(Admission { accounts: Arc::clone(self), client, visit, bytes })
     }
 
-    /// What was written down since the last call.
+    /// Returns the lines since the last call.
     pub fn take_lines(&self) -> Vec<String> {
         locked(&self.lines).drain(..).collect()
     }
 
-    fn tell(&self, words: String) {
+    fn report(&self, words: String) {
         let mut lines = locked(&self.lines);
         if lines.len() == LINES {
             lines.pop_front();
@@ -158,8 +160,8 @@ impl Accounts {
 }
 
 impl Account {
-    /// Whether there was one to be sent away.
-    fn send_longest_idle_away(&mut self) -> bool {
+    /// Asks the connection that has been idle longest to leave; returns false if none is idle.
+    fn evict_longest_idle(&mut self) -> bool {
         let idle = self.visits.iter().enumerate();
         let idle =
             idle.filter_map(|(place, visit)| Some((locked(&visit.activity).idle_since?, place)));
@@ -179,7 +181,7 @@ fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One connection's leave to be there; given back when dropped.
+/// The admission of one connection; dropping it frees the place.
 #[derive(Debug)]
 pub struct Admission {
     accounts: Arc<Accounts>,
@@ -189,13 +191,13 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Adds to the client's bytes; whether it still has some left.
+    /// Charges bytes to the client; returns whether it has bytes left.
     pub fn charge(&self, bytes: usize) -> bool {
         let bytes = bytes as u64;
         let (before, limit) =
             (self.bytes.fetch_add(bytes, Ordering::Relaxed), self.accounts.limits.bytes);
         if before < limit && before + bytes >= limit {
-            self.accounts.tell(format!(
+            self.accounts.report(format!(
                 "{} has used up its {} MB of this hour",
                 self.client,
                 megabytes(limit)
@@ -204,19 +206,19 @@ impl Admission {
         before + bytes <= limit
     }
 
-    /// Why nothing more is sent or taken, in words for the client; `None`: it has bytes left.
+    /// Returns the reason why the client gets no more data; `None`: it has bytes left.
     pub fn spent(&self) -> Option<String> {
         let limit = self.accounts.limits.bytes;
         (self.bytes.load(Ordering::Relaxed) >= limit).then(|| {
             format!(
-                "this server moves {} MB in an hour for a client, and yours are used up; try later",
+                "this server allows each client {} MB per hour, and yours are used up; try later",
                 megabytes(limit)
             )
         })
     }
 
-    /// It is through with TLS: from now on it may be idle.
-    pub fn greeted(&self, now: Instant) {
+    /// The TLS handshake is complete: the connection may be idle from now on.
+    pub fn handshake_done(&self, now: Instant) {
         locked(&self.visit.activity).idle_since = Some(now);
     }
 
@@ -226,7 +228,7 @@ impl Admission {
         *now = Activity { requests: now.requests + 1, idle_since: None };
     }
 
-    /// A request is over.
+    /// A request has ended.
     pub fn end(&self, now: Instant) {
         let mut activity = locked(&self.visit.activity);
         activity.requests -= 1;
@@ -240,8 +242,8 @@ impl Admission {
         locked(&self.visit.activity).requests == 0
     }
 
-    /// Waits until its place is wanted for another connection of the client.
-    pub async fn told_to_leave(&self) {
+    /// Waits until the client's next connection needs this place.
+    pub async fn asked_to_leave(&self) {
         self.visit.leave.notified().await;
     }
 }
@@ -257,7 +259,7 @@ impl Drop for Admission {
         let Some(account) = open.accounts.get_mut(&self.client) else {
             return;
         };
-        // One that was sent away has given its place back already.
+        // An evicted connection has freed its place already.
         if let Some(place) =
             account.visits.iter().position(|visit| visit.number == self.visit.number)
         {
@@ -277,42 +279,46 @@ mod tests {
     #[test]
     fn a_client_has_so_many_connections_at_once() {
         let (accounts, now) = (Accounts::new(LIMITS), Instant::now());
-        let (one, other): (IpAddr, IpAddr) =
+        let (client, another): (IpAddr, IpAddr) =
             ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
-        let first = accounts.admit(one, now).unwrap();
-        let _second = accounts.admit(one, now).unwrap();
-        assert!(accounts.admit(one, now).is_none());
-        let _third = accounts.admit(other, now).unwrap();
-        assert!(accounts.admit(other, now).is_none(), "all together have three");
+        let first = accounts.admit(client, now).unwrap();
+        let _second = accounts.admit(client, now).unwrap();
+        assert!(accounts.admit(client, now).is_none());
+        let _third = accounts.admit(another, now).unwrap();
+        assert!(accounts.admit(another, now).is_none(), "all together have three");
         drop(first);
-        assert!(accounts.admit(one, now).is_some());
+        assert!(accounts.admit(client, now).is_some());
     }
 
     #[test]
     fn at_the_limit_the_connection_that_was_idle_longest_gives_its_place() {
         let limits = Limits { connections: 3, all_connections: 3, bytes: 1000 };
         let (accounts, now) = (Accounts::new(limits), Instant::now());
-        let one: IpAddr = "192.0.2.1".parse().unwrap();
-        let all: Vec<Admission> = (0..3).map(|_| accounts.admit(one, now).unwrap()).collect();
-        assert!(accounts.admit(one, now).is_none(), "none is through with TLS");
-        all.iter().for_each(|each| each.greeted(now));
+        let client: IpAddr = "192.0.2.1".parse().unwrap();
+        let all: Vec<Admission> = (0..3).map(|_| accounts.admit(client, now).unwrap()).collect();
+        assert!(accounts.admit(client, now).is_none(), "none is through with TLS");
+        all.iter().for_each(|each| each.handshake_done(now));
         all.iter().for_each(Admission::begin);
-        assert!(accounts.admit(one, now).is_none(), "all are busy");
+        assert!(accounts.admit(client, now).is_none(), "all are busy");
         all[2].end(now + SECOND);
         all[0].end(now + 2 * SECOND);
         let left = |each: &Admission| {
-            locked(&accounts.open).accounts[&one]
+            locked(&accounts.open).accounts[&client]
                 .visits
                 .iter()
                 .all(|visit| visit.number != each.visit.number)
         };
-        let fourth = accounts.admit(one, now + 3 * SECOND).unwrap();
+        let fourth = accounts.admit(client, now + 3 * SECOND).unwrap();
         assert_eq!(all.iter().map(left).collect::<Vec<_>>(), [false, false, true]);
-        let fifth = accounts.admit(one, now + 4 * SECOND).unwrap();
+        let fifth = accounts.admit(client, now + 4 * SECOND).unwrap();
         assert_eq!(all.iter().map(left).collect::<Vec<_>>(), [true, false, true]);
-        assert!(accounts.admit(one, now + 5 * SECOND).is_none(), "the one that is left is busy");
-        assert_eq!(accounts.take_lines().len(), 3, "come, refused, closed: each is said once");
-        // Those sent away have given their places back already.
+        assert!(accounts.admit(client, now + 5 * SECOND).is_none(), "the one that is left is busy");
+        assert_eq!(
+            accounts.take_lines().len(),
+            3,
+            "connected, refused, closed: each is reported once"
+        );
+        // The evicted connections have freed their places already.
         drop(all);
         assert_eq!(locked(&accounts.open).connections, 2);
         drop((fourth, fifth));
@@ -322,22 +328,24 @@ mod tests {
     #[test]
     fn bytes_are_counted_over_an_hour_and_all_connections() {
         let (accounts, now) = (Accounts::new(LIMITS), Instant::now());
-        let one: IpAddr = "2001:db8::1".parse().unwrap();
+        let client: IpAddr = "2001:db8::1".parse().unwrap();
         let neighbour: IpAddr = "2001:db8::2".parse().unwrap();
-        let first = accounts.admit(one, now).unwrap();
+        let first = accounts.admit(client, now).unwrap();
         assert!(first.charge(900) && first.spent().is_none());
         assert!(
             !accounts.admit(neighbour, now).unwrap().charge(200),
             "the same network of 64 bits"
         );
-        assert!(accounts.admit(one, now).unwrap().spent().unwrap().contains("0.001 MB in an hour"));
+        assert!(
+            accounts.admit(client, now).unwrap().spent().unwrap().contains("0.001 MB per hour")
+        );
         let lines = accounts.take_lines();
         assert_eq!(
             lines,
-            ["2001:db8:: has come", "2001:db8:: has used up its 0.001 MB of this hour"]
+            ["2001:db8:: connected", "2001:db8:: has used up its 0.001 MB of this hour"]
         );
         let later = now + Duration::from_secs(3600);
-        assert!(accounts.admit(one, later).unwrap().charge(1000));
+        assert!(accounts.admit(client, later).unwrap().charge(1000));
     }
 
     #[test]

@@ -1,17 +1,17 @@
-//! The draft's decisions: when goodput is stable, when responsiveness is, and what it comes to. No
+//! The draft's decisions: when goodput is stable, when responsiveness is stable, and the result. No
 //! sockets, no clock.
 //!
-//! Every interval a connection is added and the judge is asked. First it waits for goodput: the
-//! standard deviation of the last MAD moving averages falls below SDT of the latest. From then on
-//! it looks at the responsiveness over the last MAD intervals in the same way. A stage that doesn't
-//! come to rest is left when its time is up, and says so in its confidence.
+//! In every interval a connection is added and the judge is called. First it waits for goodput: the
+//! standard deviation of the last MAD moving averages must fall below SDT of the latest one. Then
+//! it treats the responsiveness over the last MAD intervals in the same way. A stage that does not
+//! become stable ends after a time limit, with a lower confidence.
 //!
 //! Source: draft-ietf-ippm-responsiveness, "Measuring Responsiveness", "Final Algorithm",
 //! "Confidence of Test-Results".
 
 use serde::{Deserialize, Serialize};
 
-/// The draft's parameters under the draft's names, and how long a stage may take.
+/// The draft's parameters with the draft's names, and the time limit of a stage.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Parameters {
@@ -19,21 +19,21 @@ pub struct Parameters {
     pub mad: usize,
     /// ID, interval duration, ns.
     pub id_ns: u64,
-    /// TMP, the share of the samples, the best, that a trimmed mean is of.
+    /// TMP: a trimmed mean uses this share of the samples, the smallest.
     pub tmp: f64,
-    /// SDT, standard deviation tolerance: a share of the current value.
+    /// SDT, standard deviation tolerance, as a share of the current value.
     pub sdt: f64,
     /// INP, connections at the start.
     pub inp: usize,
-    /// INC, connections added at each interval.
+    /// INC, connections added in each interval.
     pub inc: usize,
-    /// MNP, the most connections of one direction.
+    /// MNP, largest number of connections in one direction.
     pub mnp: usize,
-    /// MPS, the most probes a second, of both kinds together.
+    /// MPS, largest number of probes per second, of both kinds together.
     pub mps: f64,
-    /// PTC, the share of the capacity that probes may take.
+    /// PTC, share of the capacity that probes may use.
     pub ptc: f64,
-    /// The most intervals that a stage may take; the draft leaves the limit to the tool.
+    /// Largest number of intervals of a stage; the draft leaves this limit to the tool.
     pub stage_intervals: usize,
 }
 
@@ -54,44 +54,43 @@ impl Default for Parameters {
     }
 }
 
-/// A foreign probe is estimated at 5000 bytes and a self probe at 1000, and there are as many of
-/// the ones as of the others.
+/// Estimates: a foreign probe takes 5000 bytes, a self probe 1000, and both are equally frequent.
 const PROBE_BYTES: f64 = (5000.0 + 1000.0) / 2.0;
 
 impl Parameters {
-    /// Probes a second, of both kinds together, where `capacity` bytes a second is known to pass.
+    /// Returns the probes per second, of both kinds together, for a capacity in bytes per second.
     pub fn probes_per_second(&self, capacity: f64) -> f64 {
-        // 10 Mbit/s: 5 % are 62 500 bytes a second, 20.8 probes. 48 Mbit/s and more allow 100.
+        // 10 Mbit/s: 5 % are 62 500 bytes/s, 20.8 probes. 48 Mbit/s and more allow 100.
         self.mps.min(self.ptc * capacity / PROBE_BYTES)
     }
 }
 
-/// The mean of the best `share` of the samples, at least of one; `None` without samples. Rounded
-/// down: of 10 samples 95 % are 9.
+/// Returns the mean of the smallest `share` of the samples, at least of one; `None` without
+/// samples. The number is rounded down: 95 % of 10 samples are 9.
 pub fn trimmed_mean(samples: &[f64], share: f64) -> Option<f64> {
     let mut sorted = samples.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    // A rounding error must not cost a sample where the share is whole: 0.95 of 100 is 95.
-    let kept = ((sorted.len() as f64 * share + 1e-9) as usize).max(1);
-    let best = sorted.get(..kept)?;
-    Some(best.iter().sum::<f64>() / kept as f64)
+    // A rounding error must not cost a sample if the share is an integer: 95 % of 100 are 95.
+    let count = ((sorted.len() as f64 * share + 1e-9) as usize).max(1);
+    let best = sorted.get(..count)?;
+    Some(best.iter().sum::<f64>() / count as f64)
 }
 
-/// Times of the probes that had their answer in one span of time, ms.
+/// Times of the probes that were answered in one time span, ms.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Samples {
-    /// TCP's handshake of foreign probes.
+    /// TCP handshakes of foreign probes.
     pub tcp_f: Vec<f64>,
-    /// Theirs of TLS, per round trip of it.
+    /// TLS handshakes of foreign probes, per round trip.
     pub tls_f: Vec<f64>,
-    /// Their request for one byte, on the connection just made.
+    /// Requests for one byte by foreign probes, on the new connection.
     pub http_f: Vec<f64>,
     /// The same request on a connection that carries load.
     pub http_l: Vec<f64>,
 }
 
 impl Samples {
-    /// Round trips per minute; `None` while one of the four kinds has no sample.
+    /// Returns round trips per minute; `None` if one of the four kinds has no sample.
     pub fn responsiveness(&self, tmp: f64) -> Option<f64> {
         let foreign = (trimmed_mean(&self.tcp_f, tmp)?
             + trimmed_mean(&self.tls_f, tmp)?
@@ -102,7 +101,7 @@ impl Samples {
     }
 }
 
-/// A series that is stable once its last MAD values lie close together.
+/// A series that is stable when its last MAD values are close together.
 #[derive(Clone, Debug, Default)]
 struct Series(Vec<f64>);
 
@@ -116,7 +115,7 @@ impl Series {
     }
 }
 
-/// How much a stage's result is worth.
+/// Confidence in a stage's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
@@ -128,20 +127,20 @@ pub enum Confidence {
     High,
 }
 
-/// What the test waits for.
+/// The value that the test waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
-    /// Goodput to become stable.
+    /// Stable goodput.
     Goodput,
-    /// Responsiveness to.
+    /// Stable responsiveness.
     Responsiveness,
-    /// Nothing: the test has ended.
+    /// None: the test has ended.
     Done,
 }
 
-/// Follows one test from interval to interval. Several directions at once have one responsiveness
-/// and a goodput each.
+/// Follows one test from interval to interval. Several directions at once have one responsiveness,
+/// and one goodput each.
 #[derive(Debug)]
 pub struct Judge {
     parameters: Parameters,
@@ -155,7 +154,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// For a test of `directions` directions at once.
+    /// Creates a judge for a test of `directions` simultaneous directions.
     pub fn new(parameters: &Parameters, directions: usize) -> Judge {
         Judge {
             parameters: parameters.clone(),
@@ -169,16 +168,16 @@ impl Judge {
         }
     }
 
-    /// An interval of `took_ns` has ended in which `bytes` arrived in each direction; `samples` are
-    /// those of the last MAD intervals. Gives the moving average of each direction's goodput, bytes
-    /// a second.
+    /// Takes an interval of `took_ns` in which `bytes` arrived in each direction, with the
+    /// `samples` of the last MAD intervals. Returns the moving average of each direction's goodput,
+    /// bytes/s.
     pub fn interval(&mut self, took_ns: u64, bytes: &[u64], samples: &Samples) -> Vec<f64> {
         let Parameters { mad, sdt, tmp, .. } = self.parameters;
         for ((all, goodput), &arrived) in self.bytes.iter_mut().zip(&mut self.goodput).zip(bytes) {
             all.push((arrived, took_ns));
             let last = &all[all.len().saturating_sub(mad)..];
             let (sum, time) =
-                last.iter().fold((0, 0), |(sum, time), one| (sum + one.0, time + one.1));
+                last.iter().fold((0, 0), |(sum, time), entry| (sum + entry.0, time + entry.1));
             goodput.0.push(sum as f64 * 1e9 / time as f64);
         }
         self.in_stage += 1;
@@ -189,8 +188,8 @@ impl Judge {
                 self.leave_if(stable, Stage::Responsiveness);
             }
             Stage::Responsiveness => {
-                // Without a sample of each kind there is no value: what follows is compared with
-                // what went before.
+                // Without a sample of each kind there is no value. The next value is then compared
+                // with the earlier ones.
                 self.responsiveness.0.extend(samples.responsiveness(tmp));
                 let stable = self.responsiveness.stable(mad, sdt);
                 self.responsiveness_confidence = self.confidence(stable);
@@ -215,17 +214,17 @@ impl Judge {
         }
     }
 
-    /// What it waits for.
+    /// Returns the current stage.
     pub fn stage(&self) -> Stage {
         self.stage
     }
 
-    /// What the goodput is worth.
+    /// Returns the confidence in the goodput.
     pub fn goodput_confidence(&self) -> Confidence {
         self.goodput_confidence
     }
 
-    /// What the responsiveness is worth.
+    /// Returns the confidence in the responsiveness.
     pub fn responsiveness_confidence(&self) -> Confidence {
         self.responsiveness_confidence
     }
@@ -266,7 +265,7 @@ mod tests {
     #[test]
     fn probes_take_no_more_than_their_share() {
         let parameters = Parameters::default();
-        // 1 Mbit/s: 5 % are 6250 bytes a second, of 3000 bytes each.
+        // 1 Mbit/s: 5 % are 6250 bytes/s, and a probe takes 3000 bytes.
         assert!((parameters.probes_per_second(125_000.0) - 6250.0 / 3000.0).abs() < 1e-9);
         assert_eq!(parameters.probes_per_second(125_000_000.0), 100.0);
         assert_eq!(parameters.probes_per_second(0.0), 0.0);
@@ -303,8 +302,8 @@ mod tests {
                 break;
             }
         }
-        // Moving averages: 1, 1.5, 2.33, 3.75, 5.5, 7, 8, 8, 8: the last four deviate by 0.43 from
-        // 7.75, 5 % of 8 are 0.4; one more 8 and they are equal.
+        // Moving averages: 1, 1.5, 2.33, 3.75, 5.5, 7, 8, 8, 8. The last four deviate by 0.43 from
+        // 7.75, and 5 % of 8 are 0.4; after one more 8 they are equal.
         assert_eq!(grown, 10);
     }
 

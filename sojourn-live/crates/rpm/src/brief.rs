@@ -1,8 +1,8 @@
-//! TLS that holds no more than one write: what is sealed goes to the socket before anything else is
-//! taken.
+//! TLS that buffers at most one write: encrypted data is written to the socket before more is
+//! accepted.
 //!
-//! Without this, TLS's own buffer fills up behind a socket that takes nothing, and is a queue that
-//! nobody sees.
+//! Without this, TLS's own buffer would fill when the socket does not accept data, and would become
+//! an invisible queue.
 
 use std::io;
 use std::pin::Pin;

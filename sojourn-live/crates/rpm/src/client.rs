@@ -1,8 +1,8 @@
-//! A measurement: an idle phase, then load in each direction, or in both at once, with probes all
-//! along.
+//! A measurement: an idle phase, then load in each direction or in both at once, with probes
+//! throughout.
 //!
-//! Nothing is computed here that the raw samples don't hold: `Outcome` has every probe and every
-//! sample of goodput with its time. The judge (`algorithm`) only decides when to stop.
+//! Results are not computed here: `Outcome` contains every probe and every goodput sample with its
+//! time. The judge (`algorithm`) only decides when to stop.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -23,29 +23,29 @@ use units::Rng;
 
 use crate::Problem;
 use crate::algorithm::{Confidence, Judge, Parameters, Samples, Stage};
-use crate::asking::{self, Failure, Way};
 use crate::document::{self, Document, Url};
 use crate::http::{cores, runtime};
 use crate::load::{Direction, Load};
+use crate::requests::{self, Failure, Target};
 use crate::tls::Trust;
 
-/// What to measure.
+/// The plan of a measurement.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// A host, `host:port`, or the URL of a server's document.
     pub url: String,
-    /// Whose certificate to take.
+    /// The certificates to accept.
     pub trust: Trust,
     /// The draft's parameters.
     pub parameters: Parameters,
-    /// What is loaded, one after the other: one direction, or several at once.
+    /// The loaded directions of each stage: one direction, or several at once.
     pub stages: Vec<Vec<Direction>>,
     /// Foreign probes before any load.
     pub idle_probes: u32,
-    /// Chooses the connections of self probes.
+    /// Seed for the choice of the self probes' connections.
     pub seed: u64,
-    /// A probe without an answer after this has none, ns.
+    /// Timeout of a probe, ns.
     pub patience_ns: u64,
 }
 
@@ -55,57 +55,57 @@ impl Plan {
     }
 }
 
-/// How far it is.
+/// Progress of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reached {
-    /// Since the start.
+    /// Time since the start, ns.
     pub elapsed_ns: u64,
-    /// The phase, counted from 0: idle, then each of the plan's stages.
+    /// The phase, from 0: idle, then each of the plan's stages.
     pub phase: usize,
-    /// What is waited for.
+    /// The value that the test waits for.
     pub stage: Stage,
-    /// Intervals that the phase has had.
+    /// Completed intervals of the phase.
     pub intervals: usize,
     /// Goodput of the last second, all directions together, bit/s.
     pub goodput_bps: f64,
 }
 
-/// The kinds of probe, in the order of their numbers: the handshake first, which is what comes
-/// nearest to a ping.
+/// The kinds of probe, in the order of their numbers. The TCP handshake is first, because it is
+/// most similar to a ping.
 pub const PROBES: [&str; 4] = ["foreign-tcp", "foreign-tls", "foreign-http", "self"];
 const TCP: usize = 0;
 const TLS: usize = 1;
 const HTTP: usize = 2;
 const SELF: usize = 3;
 
-/// One probe: what was asked and how long it took.
+/// The result of one probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// When it was sent.
+    /// Send time, ns.
     pub t_ns: u64,
-    /// Its place in `PROBES`.
+    /// Its index in `PROBES`.
     pub kind: usize,
-    /// The number of the probe it belongs to, counted over all; a foreign one's three parts have
-    /// the same.
+    /// Number of the probe, over all phases; the three parts of a foreign probe have the same
+    /// number.
     pub seq: u64,
-    /// `None`: it failed, or got no answer in time.
+    /// `None`: it failed or timed out.
     pub rtt_ns: Option<u64>,
 }
 
 /// One sample of a connection that carries load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowSample {
-    /// When.
+    /// Time, ns.
     pub t_ns: u64,
-    /// Its place in `Outcome::flows`.
+    /// Its index in `Outcome::flows`.
     pub flow: usize,
-    /// Application bytes delivered since its start.
+    /// Application bytes delivered since the connection's start.
     pub delivered_bytes: u64,
-    /// What else the kernel says of an upload.
+    /// The kernel's state of an upload's sender.
     pub sender: Option<SenderSample>,
 }
 
-/// A sender's state.
+/// State of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "as in the table `flow`")]
 pub struct SenderSample {
@@ -120,128 +120,129 @@ pub struct SenderSample {
 /// One interval of a stage.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Interval {
-    /// Its end.
+    /// Its end, ns.
     pub t_ns: u64,
     /// Connections that carried load at its end.
     pub connections: usize,
-    /// In it, bit/s, by direction.
+    /// Goodput in the interval, bit/s, by direction.
     pub goodput_bps: Vec<f64>,
-    /// Its moving average, bit/s, by direction.
+    /// Moving average of the goodput, bit/s, by direction.
     pub moving_average_bps: Vec<f64>,
-    /// Over the last MAD intervals; `None`: too few samples.
+    /// Responsiveness over the last MAD intervals; `None`: too few samples.
     pub responsiveness: Option<f64>,
 }
 
-/// What was measured under load in one direction or several.
+/// The results of a stage: load in one direction or several.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Loaded {
     /// The directions that were loaded at once.
     pub directions: Vec<Direction>,
-    /// From when.
+    /// Start, ns.
     pub start_ns: u64,
-    /// Until when.
+    /// End, ns.
     pub end_ns: u64,
-    /// From when on a probe's answer counts for the result: MAD intervals before the end of the
-    /// last.
+    /// Start of the window in which a probe's answer counts for the result: MAD intervals before
+    /// its end.
     pub window_start_ns: u64,
-    /// To when: the end of the last interval.
+    /// End of that window: the end of the last interval.
     pub window_end_ns: u64,
-    /// Every interval.
+    /// All intervals.
     pub intervals: Vec<Interval>,
-    /// What the goodput is worth.
+    /// Confidence in the goodput.
     pub goodput_confidence: Confidence,
-    /// What the responsiveness is worth.
+    /// Confidence in the responsiveness.
     pub responsiveness_confidence: Confidence,
-    /// Probes under way at the end: they are no samples, and no losses either.
+    /// Probes without an answer at the end: neither samples nor losses.
     pub unanswered: u64,
 }
 
-/// A measurement, or as much of it as there was.
+/// The results of a measurement, complete or not.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The server's URLs.
     pub document: Document,
-    /// The address that was measured.
+    /// The address of the server.
     pub address: SocketAddr,
     /// The time of day at t = 0, ns since 1970.
     pub zero_ns: u64,
-    /// When it ended.
+    /// Time of the end, ns.
     pub end_ns: u64,
-    /// Round trips of a TLS handshake with this server: what a foreign probe's whole handshake took
-    /// is so many times its sample.
+    /// Round trips of a TLS handshake with this server: the whole handshake of a foreign probe took
+    /// this many times its sample.
     pub tls_round_trips: u32,
-    /// The idle phase: from the start to here.
+    /// End of the idle phase, ns.
     pub idle_end_ns: u64,
-    /// What was measured under load.
+    /// The results of the stages with load.
     pub loaded: Vec<Loaded>,
-    /// All probes, by time of sending.
+    /// All probes, by send time.
     pub probes: Vec<Probe>,
     /// Names of the connections that carried load: "download-1".
     pub flows: Vec<String>,
-    /// Every 100 ms of each of them.
+    /// Samples of these connections, every 100 ms.
     pub samples: Vec<FlowSample>,
-    /// Why it ended early; `None`: it did not.
+    /// Reason for an early end; `None`: it is complete.
     pub stopped: Option<Stopped>,
 }
 
-/// Why a measurement ended early.
+/// Reason for the early end of a measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stopped {
-    /// `tell` said so.
-    Asked,
-    /// The server did not do its part.
+    /// `progress` returned false.
+    Interrupted,
+    /// The server failed.
     Failed(Problem),
-    /// It goes on: this is what there is so far, every stage of it whole.
-    Not,
+    /// The measurement continues; the results so far contain complete stages only.
+    Running,
 }
 
-/// Takes what was measured so far, after each stage but the last.
+/// Takes the results so far, after each stage except the last.
 pub type Keep<'a> = &'a mut dyn FnMut(&Outcome) -> bool;
 
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
-/// The capacity that probes may take a share of is the goodput over this.
+/// Number of samples over which the goodput is the capacity of which probes may use a share.
 const CAPACITY_OVER: usize = 10;
-/// Before the next direction: the queue of the last one empties.
+/// Pause before the next stage, so that the queue empties.
 const REST: Duration = Duration::from_secs(1);
-/// Idle probes are sent no faster.
+/// Shortest interval between idle probes.
 const IDLE_EVERY: Duration = Duration::from_millis(100);
-/// Probes under way, at most, in seconds' worth of MPS: those of a network that answers after
-/// longer tell no more.
+/// Limit of unanswered probes, in seconds at MPS. On a network that answers later, more probes give
+/// no more information.
 const UNDER_WAY_S: f64 = 10.0;
 
-/// Measures. `tell` is called every 100 ms and ends the measurement early by answering `false`, as
-/// `keep` does. An error means that nothing was measured; what goes wrong later is in the outcome,
-/// beside what was measured until then.
+/// Does a measurement. `progress` is called every 100 ms; if it or `keep` returns false, the
+/// measurement ends early. Fails if nothing was measured. A later failure is in the outcome,
+/// together with the results so far.
 pub fn measure(
     plan: &Plan,
-    tell: &mut dyn FnMut(&Reached) -> bool,
+    progress: &mut dyn FnMut(&Reached) -> bool,
     keep: Keep,
 ) -> Result<Outcome, Problem> {
-    let url = whole_url(&plan.url)?;
+    let url = full_url(&plan.url)?;
     let tls = TlsConnector::from(Arc::new(plan.trust.clone().client()?));
-    // Probes have threads of their own: gigabits of load must not make them late.
+    // Probes have their own threads, so that gigabits of load do not delay them.
     let (probes, load) = (runtime("rpm-probe", 2)?, runtime("rpm-load", cores())?);
     let outcome = probes.block_on(async {
-        let begun = attended(Session::begin(plan, &url, tls, load.handle().clone()), tell).await;
+        let begun =
+            reporting(Session::begin(plan, &url, tls, load.handle().clone()), progress).await;
         let session = begun
             .unwrap_or_else(|| Err(Problem::new("ended before the server had answered", "")))?;
-        Ok(session.run(plan, tell, keep).await)
+        Ok(session.run(plan, progress, keep).await)
     });
     probes.shutdown_background();
     load.shutdown_background();
     outcome
 }
 
-/// Waits for something without load meanwhile, and tells of it; `None`: ended by `tell`.
-async fn attended<T>(
+/// Waits for work without load and reports progress; `None`: `progress` ended it.
+async fn reporting<T>(
     work: impl Future<Output = T>,
-    tell: &mut dyn FnMut(&Reached) -> bool,
+    progress: &mut dyn FnMut(&Reached) -> bool,
 ) -> Option<T> {
     let (begun, mut work) = (Instant::now(), pin!(work));
     loop {
         match timeout(SAMPLE_EVERY, &mut work).await {
             Ok(done) => return Some(done),
-            Err(_) if tell(&Reached::idle(begun)) => {}
+            Err(_) if progress(&Reached::idle(begun)) => {}
             Err(_) => return None,
         }
     }
@@ -254,8 +255,8 @@ impl Reached {
     }
 }
 
-/// A host alone means its document.
-fn whole_url(text: &str) -> Result<Url, Problem> {
+/// Returns the URL of a server's document; a host alone is sufficient.
+fn full_url(text: &str) -> Result<Url, Problem> {
     let given = if text.contains("://") { text.to_string() } else { format!("https://{text}") };
     let mut url = Url::parse(&given).map_err(|why| {
         Problem::new(
@@ -269,68 +270,68 @@ fn whole_url(text: &str) -> Result<Url, Problem> {
     Ok(url)
 }
 
-async fn ways_to(
+async fn targets_of(
     url: &Url,
     host: &str,
     tls: &TlsConnector,
     patience: Duration,
-) -> Result<Vec<Way>, Problem> {
+) -> Result<Vec<Target>, Problem> {
     let no_name =
         |_| Problem::new(format!("'{}' is not a host's name", url.host), "write https://HOST:PORT");
     let name = ServerName::try_from(url.host.clone()).map_err(no_name)?;
-    let found = timeout(patience, tokio::net::lookup_host((host, url.port))).await;
+    let lookup = timeout(patience, tokio::net::lookup_host((host, url.port))).await;
     let unknown = |why: String| {
         Problem::new(
             format!("the address of {host} can't be found: {why}"),
             "check its name, or give an address",
         )
     };
-    let addresses = found
+    let addresses = lookup
         .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
         .map_err(|error| unknown(error.to_string()))?;
-    let ways: Vec<Way> = addresses
-        .map(|address| Way { address, name: name.clone(), tls: tls.clone(), patience })
+    let targets: Vec<Target> = addresses
+        .map(|address| Target { address, name: name.clone(), tls: tls.clone(), patience })
         .collect();
-    if ways.is_empty() {
-        return Err(unknown("it has none".into()));
+    if targets.is_empty() {
+        return Err(unknown("it has no address".into()));
     }
-    Ok(ways)
+    Ok(targets)
 }
 
-/// What the first request brought, and how.
+/// The answer to the first request.
 struct Answer {
-    way: Way,
+    target: Target,
     content: Vec<u8>,
     round_trips: u32,
 }
 
-/// The first of a host's addresses that answers, and what it answers to a request for `url`.
-async fn first_answer(ways: Vec<Way>, url: &Arc<Url>) -> Result<Answer, Failure> {
+/// Requests `url` from the first of a host's addresses that accepts a connection.
+async fn first_answer(targets: Vec<Target>, url: &Arc<Url>) -> Result<Answer, Failure> {
     let mut last = Failure::Silent(Duration::ZERO);
-    for way in ways {
-        let made = match way.connect().await {
-            Ok(made) => made,
+    for target in targets {
+        let established = match target.connect().await {
+            Ok(established) => established,
             Err(failure) => {
                 last = failure;
                 continue;
             }
         };
-        tokio::spawn(timeout(2 * way.patience, made.connection));
-        let content = asking::get(made.requests, url, way.patience).await?;
-        return Ok(Answer { way, content, round_trips: made.round_trips });
+        tokio::spawn(timeout(2 * target.patience, established.connection));
+        let content = requests::get(established.requests, url, target.patience).await?;
+        return Ok(Answer { target, content, round_trips: established.round_trips });
     }
     Err(last)
 }
 
-/// What a measurement's tasks share.
+/// Data that the tasks of a measurement share.
 struct Session {
-    way: Way,
+    target: Target,
     document: Arc<Document>,
     small: Arc<Url>,
     zero: Instant,
     zero_of_day: SystemTime,
     tls_round_trips: u32,
-    /// Where load runs.
+    /// Runtime of the load.
     load: Handle,
     shared: Arc<Shared>,
 }
@@ -339,22 +340,22 @@ struct Session {
 struct Shared {
     probes: Mutex<Probes>,
     load: Mutex<Vec<Arc<Load>>>,
-    /// Probes a second that are allowed now.
+    /// Probes per second that are allowed now.
     rate: Mutex<f64>,
 }
 
 #[derive(Default)]
 struct Probes {
-    /// The phase whose probes count; `None` between phases. Those that are answered after their
-    /// phase are no samples.
+    /// The phase whose probes count; `None` between phases. Probes answered after their phase are
+    /// not samples.
     phase: Option<usize>,
     launched: u64,
     done: Vec<Done>,
-    /// The last failure, and how many there were since a probe last got its answer.
+    /// The last failure, and the number of failures since the last answered probe.
     failing: Option<(String, u64)>,
 }
 
-/// A probe, and when it had its answer or was given up.
+/// A probe, and the time of its answer or failure.
 struct Done {
     probe: Probe,
     done_ns: u64,
@@ -371,9 +372,10 @@ impl Session {
         tls: TlsConnector,
         load: Handle,
     ) -> Result<Session, Problem> {
-        let asked = Arc::new(url.clone());
-        let ways = ways_to(url, &url.host, &tls, plan.patience()).await?;
-        let answer = first_answer(ways, &asked).await.map_err(|failure| failure.problem(url))?;
+        let url_shared = Arc::new(url.clone());
+        let targets = targets_of(url, &url.host, &tls, plan.patience()).await?;
+        let answer =
+            first_answer(targets, &url_shared).await.map_err(|failure| failure.problem(url))?;
         let document = Document::parse(&answer.content).map_err(|why| {
             Problem::new(
                 format!("{url} does not describe a responsiveness server: {why}"),
@@ -387,11 +389,11 @@ impl Session {
             answer
         } else {
             let host = document.endpoint.as_deref().unwrap_or(&small.host);
-            let ways = ways_to(&small, host, &tls, plan.patience()).await?;
-            first_answer(ways, &small).await.map_err(|failure| failure.problem(&small))?
+            let targets = targets_of(&small, host, &tls, plan.patience()).await?;
+            first_answer(targets, &small).await.map_err(|failure| failure.problem(&small))?
         };
         Ok(Session {
-            way: answer.way,
+            target: answer.target,
             document: Arc::new(document),
             small,
             zero: Instant::now(),
@@ -409,12 +411,12 @@ impl Session {
     async fn run(
         self,
         plan: &Plan,
-        tell: &mut dyn FnMut(&Reached) -> bool,
+        progress: &mut dyn FnMut(&Reached) -> bool,
         keep: Keep<'_>,
     ) -> Outcome {
         let mut outcome = Outcome {
             document: (*self.document).clone(),
-            address: self.way.address,
+            address: self.target.address,
             zero_ns: self.zero_of_day.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
                 as u64,
             end_ns: 0,
@@ -426,54 +428,54 @@ impl Session {
             samples: Vec::new(),
             stopped: None,
         };
-        let idle = self.idle(plan, tell).await;
+        let idle = self.idle(plan, progress).await;
         outcome.idle_end_ns = self.now_ns();
         outcome.stopped = idle.err();
         for (number, directions) in plan.stages.iter().enumerate() {
             if outcome.stopped.is_some() {
                 break;
             }
-            outcome.stopped = Some(Stopped::Not);
-            self.bring_up(&mut outcome);
+            outcome.stopped = Some(Stopped::Running);
+            self.update(&mut outcome);
             if !keep(&outcome) {
-                outcome.stopped = Some(Stopped::Asked);
+                outcome.stopped = Some(Stopped::Interrupted);
                 break;
             }
             outcome.stopped = None;
             let rest = if number > 0 { REST } else { Duration::ZERO };
-            if attended(sleep(rest), tell).await.is_none() {
-                outcome.stopped = Some(Stopped::Asked);
+            if reporting(sleep(rest), progress).await.is_none() {
+                outcome.stopped = Some(Stopped::Interrupted);
                 break;
             }
             let mut test = Test::new(&self, plan, number + 1, directions, &mut outcome);
-            let ended = test.run(tell).await;
+            let ended = test.run(progress).await;
             let loaded = test.into_loaded();
             outcome.loaded.push(loaded);
             outcome.stopped = ended.err();
         }
-        self.bring_up(&mut outcome);
+        self.update(&mut outcome);
         outcome
     }
 
-    /// Its end and its probes are those until now.
-    fn bring_up(&self, outcome: &mut Outcome) {
+    /// Updates the outcome's end and probes to the present.
+    fn update(&self, outcome: &mut Outcome) {
         outcome.end_ns = self.now_ns();
         outcome.probes = locked(&self.shared.probes).done.iter().map(|done| done.probe).collect();
         outcome.probes.sort_by_key(|probe| (probe.t_ns, probe.seq, probe.kind));
     }
 
-    /// Foreign probes, one after the other, through empty queues.
+    /// Sends foreign probes, one after the other, through empty queues.
     async fn idle(
         &self,
         plan: &Plan,
-        tell: &mut dyn FnMut(&Reached) -> bool,
+        progress: &mut dyn FnMut(&Reached) -> bool,
     ) -> Result<(), Stopped> {
         locked(&self.shared.probes).phase = Some(0);
         for _ in 0..plan.idle_probes {
             let begun = tokio::time::Instant::now();
-            let probe = attended(Prober::new(self, plan, 0).foreign(), tell).await;
-            if probe.is_none() || !tell(&Reached::idle(self.zero)) {
-                return Err(Stopped::Asked);
+            let probe = reporting(Prober::new(self, plan, 0).foreign(), progress).await;
+            if probe.is_none() || !progress(&Reached::idle(self.zero)) {
+                return Err(Stopped::Interrupted);
             }
             if let Some((why, _)) = &locked(&self.shared.probes).failing {
                 return Err(Stopped::Failed(self.lost("did not answer a probe", why)));
@@ -486,7 +488,7 @@ impl Session {
     fn lost(&self, what: &str, why: &str) -> Problem {
         Problem::new(
             format!("{} {what}: {why}", self.small.authority()),
-            "what was measured until then is above; run it again, and look at the server if it recurs",
+            "the results so far are above; run it again, and check the server if it recurs",
         )
     }
 }
@@ -495,7 +497,7 @@ fn since(zero: Instant, then: Instant) -> u64 {
     then.saturating_duration_since(zero).as_nanos() as u64
 }
 
-/// One stage of the plan under way.
+/// A running stage of the plan.
 struct Test<'a> {
     session: &'a Session,
     parameters: &'a Parameters,
@@ -545,7 +547,7 @@ impl<'a> Test<'a> {
         }
     }
 
-    async fn run(&mut self, tell: &mut dyn FnMut(&Reached) -> bool) -> Result<(), Stopped> {
+    async fn run(&mut self, progress: &mut dyn FnMut(&Reached) -> bool) -> Result<(), Stopped> {
         self.open(self.parameters.inp);
         *locked(&self.session.shared.rate) = 0.0;
         let (launched_before, done_before) = {
@@ -554,12 +556,12 @@ impl<'a> Test<'a> {
             (probes.launched, probes.done_count())
         };
         let probing = Probing(tokio::spawn(self.prober.clone().probe()).abort_handle());
-        let ended = self.intervals(tell).await;
+        let ended = self.intervals(progress).await;
         locked(&self.session.shared.probes).phase = None;
         drop(probing);
         self.loads.abort_all();
         while self.loads.join_next().await.is_some() {}
-        // Only now none is added any more.
+        // Only now are no more connections added.
         locked(&self.session.shared.load).clear();
         let probes = locked(&self.session.shared.probes);
         let (launched, done) =
@@ -568,7 +570,7 @@ impl<'a> Test<'a> {
         ended
     }
 
-    /// Adds connections in each direction, to MNP at most.
+    /// Adds connections in each direction, up to MNP.
     fn open(&mut self, more: usize) {
         for (direction, opened) in self.directions.iter().copied().zip(&mut self.opened) {
             for _ in 0..more.min(self.parameters.mnp.saturating_sub(*opened)) {
@@ -576,12 +578,12 @@ impl<'a> Test<'a> {
                 let number = self.flows.len();
                 self.flows.push(format!("{}-{opened}", direction.word()));
                 let (shared, failed) = (Arc::clone(&self.session.shared), self.failed.clone());
-                let (way, document) =
-                    (self.session.way.clone(), Arc::clone(&self.session.document));
+                let (target, document) =
+                    (self.session.target.clone(), Arc::clone(&self.session.document));
                 let carry = async move {
                     let begun = |load| locked(&shared.load).push(load);
-                    let failure = Load::carry(way, document, direction, number, begun).await;
-                    // Nobody listens any more where the test has ended.
+                    let failure = Load::carry(target, document, direction, number, begun).await;
+                    // The receiver is gone if the test has ended.
                     let _ = failed.send((number, failure));
                 };
                 self.loads.spawn_on(carry, &self.session.load);
@@ -589,7 +591,10 @@ impl<'a> Test<'a> {
         }
     }
 
-    async fn intervals(&mut self, tell: &mut dyn FnMut(&Reached) -> bool) -> Result<(), Stopped> {
+    async fn intervals(
+        &mut self,
+        progress: &mut dyn FnMut(&Reached) -> bool,
+    ) -> Result<(), Stopped> {
         let interval = Duration::from_nanos(self.parameters.id_ns);
         let begun = tokio::time::Instant::now();
         let (mut next_sample, mut next_interval) = (begun + SAMPLE_EVERY, begun + interval);
@@ -599,14 +604,14 @@ impl<'a> Test<'a> {
             sleep_until(next_sample.min(next_interval)).await;
             let (t_ns, delivered) = self.sample();
             if let Ok((number, failure)) = self.failures.try_recv() {
-                let what = format!("broke off {}", self.flows[number]);
+                let what = format!("ended {}", self.flows[number]);
                 return Err(Stopped::Failed(self.session.lost(&what, &failure.to_string())));
             }
             let goodput = self.allow_probes(&mut recent, t_ns, &delivered);
             let now = tokio::time::Instant::now();
             next_sample = (next_sample + SAMPLE_EVERY).max(now);
             if now >= next_interval {
-                // Where this host stood still there is no interval of no time at all.
+                // If this host was suspended, the next interval still has a length.
                 next_interval = (next_interval + interval).max(now + interval / 2);
                 self.end_interval(t_ns, &delivered, &at_boundary)?;
                 at_boundary = delivered;
@@ -618,14 +623,14 @@ impl<'a> Test<'a> {
                 intervals: self.intervals.len(),
                 goodput_bps: goodput * 8.0,
             };
-            if !tell(&reached) {
-                return Err(Stopped::Asked);
+            if !progress(&reached) {
+                return Err(Stopped::Interrupted);
             }
         }
         Ok(())
     }
 
-    /// Looks at every connection; bytes delivered by direction.
+    /// Samples every connection; returns the bytes delivered by direction.
     fn sample(&mut self) -> (u64, Vec<u64>) {
         let t_ns = self.session.now_ns();
         let mut delivered = vec![0; self.directions.len()];
@@ -635,7 +640,7 @@ impl<'a> Test<'a> {
             delivered[place.expect("load goes in a direction of its stage")] += bytes;
             let sender = info.map(|info| {
                 let mss = u64::from(info.snd_mss_bytes);
-                // The kernel's way to say "not yet known".
+                // The kernel's value for "unknown".
                 let ssthresh =
                     (info.ssthresh_segments < 0x7fff_ffff).then_some(info.ssthresh_segments);
                 SenderSample {
@@ -657,8 +662,8 @@ impl<'a> Test<'a> {
         (t_ns, delivered)
     }
 
-    /// Sets how many probes a second the goodput of the last second allows; that goodput, bytes a
-    /// second, all directions.
+    /// Sets the probe rate that the goodput of the last second allows. Returns that goodput,
+    /// bytes/s, over all directions.
     fn allow_probes(
         &self,
         recent: &mut VecDeque<(u64, Vec<u64>)>,
@@ -676,7 +681,7 @@ impl<'a> Test<'a> {
         }
         let rates: Vec<f64> =
             delivered.iter().zip(before).map(|(now, then)| (now - then) as f64 / time).collect();
-        // Probes go both ways: the slower direction bounds them.
+        // Probes use both directions: the slower one limits them.
         let slowest = rates.iter().copied().fold(f64::INFINITY, f64::min);
         *locked(&self.session.shared.rate) = self.parameters.probes_per_second(slowest);
         rates.iter().sum()
@@ -704,8 +709,7 @@ impl<'a> Test<'a> {
         self.check_answers()
     }
 
-    /// A server that answers no probe any more, though its load goes on, has stopped doing its
-    /// part.
+    /// Fails if no probe is answered any more although the load continues.
     fn check_answers(&self) -> Result<(), Stopped> {
         const TOO_MANY: u64 = 10;
         match &locked(&self.session.shared.probes).failing {
@@ -716,7 +720,7 @@ impl<'a> Test<'a> {
         }
     }
 
-    /// Where the last MAD intervals began.
+    /// Returns the start of the last MAD intervals.
     fn window_start(&self) -> u64 {
         let ended = self.boundaries.len() - 1;
         self.boundaries[ended.saturating_sub(self.parameters.mad)]
@@ -762,16 +766,16 @@ impl Drop for Probing {
 }
 
 impl Probes {
-    /// Whole probes that are over: a foreign one's parts count as one.
+    /// Returns the number of completed probes: the parts of a foreign probe count as one.
     fn done_count(&self) -> u64 {
         self.done.iter().filter(|done| matches!(done.probe.kind, SELF | HTTP)).count() as u64
     }
 }
 
-/// Sends probes at the rate that is allowed, foreign and self in turn.
+/// Sends foreign and self probes alternately, at the allowed rate.
 #[derive(Clone)]
 struct Prober {
-    way: Way,
+    target: Target,
     small: Arc<Url>,
     shared: Arc<Shared>,
     zero: Instant,
@@ -783,7 +787,7 @@ struct Prober {
 impl Prober {
     fn new(session: &Session, plan: &Plan, phase: usize) -> Prober {
         Prober {
-            way: session.way.clone(),
+            target: session.target.clone(),
             small: Arc::clone(&session.small),
             shared: Arc::clone(&session.shared),
             zero: session.zero,
@@ -803,11 +807,11 @@ impl Prober {
             let due = next + Duration::from_secs_f64((1.0 / rate.max(1e-3)).min(1e3));
             let now = tokio::time::Instant::now();
             if now < due {
-                // The rate may rise meanwhile.
+                // The rate may increase meanwhile.
                 sleep_until(due.min(now + SAMPLE_EVERY)).await;
                 continue;
             }
-            // Probes that are late are not made up for: they would come in a burst.
+            // Late probes are skipped; otherwise they would be sent in a burst.
             next = due.max(now - Duration::from_millis(20));
             while tasks.try_join_next().is_some() {}
             if tasks.len() as u64 >= self.under_way {
@@ -817,13 +821,13 @@ impl Prober {
             if foreign {
                 tasks.spawn(async move { prober.foreign().await });
             } else if let Some(load) = self.choose(&mut rng) {
-                tasks.spawn(async move { prober.own(load).await });
+                tasks.spawn(async move { prober.self_probe(load).await });
             }
             foreign = !foreign;
         }
     }
 
-    /// One of the connections that carry load, each as likely as the other.
+    /// Chooses one of the connections that carry load, with equal probability.
     fn choose(&self, rng: &mut Rng) -> Option<Arc<Load>> {
         let load = locked(&self.shared.load);
         let place = (rng.next_u64() % (load.len().max(1) as u64)) as usize;
@@ -838,21 +842,21 @@ impl Prober {
 
     async fn foreign(&self) {
         let (seq, t_ns) = self.launch();
-        let outcome = asking::foreign(&self.way, &self.small).await;
-        let part = |t_ns, kind, took: Option<Duration>| Probe {
+        let outcome = requests::foreign(&self.target, &self.small).await;
+        let part = |t_ns, kind, elapsed: Option<Duration>| Probe {
             t_ns,
             kind,
             seq,
-            rtt_ns: took.map(|took| took.as_nanos() as u64),
+            rtt_ns: elapsed.map(|elapsed| elapsed.as_nanos() as u64),
         };
         match outcome {
             Ok(times) => {
-                let asked_ns = since(self.zero, times.asked);
+                let requested_ns = since(self.zero, times.requested);
                 let connected_ns = t_ns + times.tcp.as_nanos() as u64;
                 self.over(&[
                     part(t_ns, TCP, Some(times.tcp)),
                     part(connected_ns, TLS, Some(times.tls)),
-                    part(asked_ns, HTTP, Some(times.http)),
+                    part(requested_ns, HTTP, Some(times.http)),
                 ]);
             }
             Err(failure) => {
@@ -862,12 +866,17 @@ impl Prober {
         }
     }
 
-    async fn own(&self, load: Arc<Load>) {
+    async fn self_probe(&self, load: Arc<Load>) {
         let (seq, t_ns) = self.launch();
         let begun = Instant::now();
-        let outcome = asking::get(load.requests.clone(), &self.small, self.way.patience).await;
-        let took = begun.elapsed().as_nanos() as u64;
-        self.over(&[Probe { t_ns, kind: SELF, seq, rtt_ns: outcome.as_ref().ok().map(|_| took) }]);
+        let outcome = requests::get(load.requests.clone(), &self.small, self.target.patience).await;
+        let elapsed = begun.elapsed().as_nanos() as u64;
+        self.over(&[Probe {
+            t_ns,
+            kind: SELF,
+            seq,
+            rtt_ns: outcome.as_ref().ok().map(|_| elapsed),
+        }]);
         if let Err(failure) = outcome {
             self.fail(&failure);
         }

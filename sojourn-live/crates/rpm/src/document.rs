@@ -1,9 +1,9 @@
-//! `/.well-known/nq`: where a responsiveness server keeps what it serves.
+//! `/.well-known/nq`: the document with the URLs of a responsiveness server.
 //!
 //! The draft's keys are `small_download_url`, `large_download_url` and `upload_url`. Clients of its
-//! first versions, among them goresponsiveness, read `small_https_download_url`,
+//! first versions, including goresponsiveness, read `small_https_download_url`,
 //! `large_https_download_url` and `https_upload_url`; servers of that time send only these. We send
-//! both and take either.
+//! both and accept either.
 //!
 //! Source: draft-ietf-ippm-responsiveness, "Responsiveness Test Server Discovery".
 
@@ -13,37 +13,37 @@ use serde::Deserialize;
 /// The well-known path.
 pub const PATH: &str = "/.well-known/nq";
 
-/// A host, a port and a path under https.
+/// An https URL: host, port and path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
-    /// A name or an address; of an IPv6 address without brackets.
+    /// A name or an address; an IPv6 address has no brackets.
     pub host: String,
-    /// 443 where none is written.
+    /// 443 if the URL has no port.
     pub port: u16,
     /// Path and query.
     pub path: String,
 }
 
 impl Url {
-    /// Reads `https://host:port/path`; an error says what is wrong with it.
+    /// Parses `https://host:port/path`; the error names the fault.
     pub fn parse(text: &str) -> Result<Url, String> {
         let uri: Uri = text.parse().map_err(|_| format!("'{text}' is not a URL"))?;
         match uri.scheme_str() {
             Some("https") => {}
             Some(other) => return Err(format!("'{text}' is {other}, not https")),
-            None => return Err(format!("'{text}' is not a whole URL")),
+            None => return Err(format!("'{text}' is not a complete URL")),
         }
         if uri.authority().is_some_and(|all| all.as_str().contains('@')) {
-            return Err(format!("'{text}' holds a user's name"));
+            return Err(format!("'{text}' contains a user name"));
         }
         let host =
-            uri.host().filter(|host| !host.is_empty()).ok_or(format!("'{text}' names no host"))?;
+            uri.host().filter(|host| !host.is_empty()).ok_or(format!("'{text}' has no host"))?;
         let path = uri.path_and_query().map_or("/", |path| path.as_str()).to_string();
         let host = host.trim_start_matches('[').trim_end_matches(']').to_string();
         Ok(Url { host, port: uri.port_u16().unwrap_or(443), path })
     }
 
-    /// `host:port`, as a request names it; the port is left out where it is https's own.
+    /// Returns `host:port`, as in a request; without the port if it is 443.
     pub fn authority(&self) -> String {
         let host =
             if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
@@ -57,16 +57,16 @@ impl std::fmt::Display for Url {
     }
 }
 
-/// The three URLs and, where one is named, the host to connect to instead of theirs.
+/// The three URLs, and optionally a different host to connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
-    /// One byte.
+    /// An object of one byte.
     pub small: Url,
-    /// 8 GB or more.
+    /// An object of 8 GB or more.
     pub large: Url,
-    /// Takes a POST and throws it away.
+    /// Accepts a POST and discards the body.
     pub upload: Url,
-    /// The host whose address is to be used; `None`: that of the URLs.
+    /// The host whose address is used; `None`: that of the URLs.
     pub endpoint: Option<String>,
 }
 
@@ -77,8 +77,8 @@ struct Written {
     test_endpoint: Option<String>,
 }
 
-// A key that appears twice is refused by serde, as the draft asks; unknown ones are ignored, as it
-// asks too.
+// As the draft requires, a duplicate key is an error (serde refuses it), and unknown keys are
+// ignored.
 #[derive(Deserialize)]
 struct Urls {
     small_download_url: Option<String>,
@@ -90,40 +90,40 @@ struct Urls {
 }
 
 impl Document {
-    /// Reads a server's answer; an error says why the draft wants it ignored.
+    /// Parses a server's answer; the error is the draft's reason to ignore it.
     pub fn parse(json: &[u8]) -> Result<Document, String> {
         let written: Written = serde_json::from_slice(json).map_err(|error| error.to_string())?;
         if written.version != 1 {
             return Err(format!("its version is {}, not 1", written.version));
         }
         let urls = written.urls;
-        let one = |new: Option<String>, old: Option<String>, key: &str| {
+        let url = |new: Option<String>, old: Option<String>, key: &str| {
             new.or(old).ok_or(format!("it has no {key}")).and_then(|text| Url::parse(&text))
         };
         let document = Document {
-            small: one(
+            small: url(
                 urls.small_download_url,
                 urls.small_https_download_url,
                 "small_download_url",
             )?,
-            large: one(
+            large: url(
                 urls.large_download_url,
                 urls.large_https_download_url,
                 "large_download_url",
             )?,
-            upload: one(urls.upload_url, urls.https_upload_url, "upload_url")?,
+            upload: url(urls.upload_url, urls.https_upload_url, "upload_url")?,
             endpoint: written.test_endpoint.filter(|host| !host.is_empty()),
         };
         let place = |url: &Url| (url.host.clone(), url.port);
         if place(&document.small) != place(&document.large)
             || place(&document.small) != place(&document.upload)
         {
-            return Err("its URLs are not all of the same host and port".into());
+            return Err("its URLs do not have the same host and port".into());
         }
         Ok(document)
     }
 
-    /// What a server answers that was asked under `authority`.
+    /// Returns a server's answer to a request for `authority`.
     pub fn write(authority: &str) -> String {
         let small = format!("https://{authority}{SMALL}");
         let large = format!("https://{authority}{LARGE}");

@@ -1,7 +1,6 @@
-//! An outcome as sojourn keeps a measurement: tables, and facts beside them.
+//! An outcome in the form in which sojourn stores a measurement: tables and facts.
 //!
-//! Flows are numbered through: first the kinds of probe (`PROBES`), then the connections that
-//! carried load.
+//! The flows' numbers: first the kinds of probe (`PROBES`), then the connections that carried load.
 
 use serde::Serialize;
 use tables::facts::{
@@ -14,7 +13,7 @@ use crate::client::{Loaded, Outcome, PROBES, Plan, Stopped};
 use crate::load::Direction;
 
 impl Outcome {
-    /// The tables that have rows: probe, flow, flows, engine.
+    /// Returns the tables that have rows: probe, flow, flows, engine.
     pub fn tables(&self) -> Vec<Table> {
         let engine = engine::Row { events: None, packets: None, peak_entries: None };
         vec![
@@ -64,7 +63,7 @@ impl Outcome {
                 sent_packets: Some(sent),
                 received_packets: Some(received),
                 lost_packets: Some(sent - received),
-                // A probe has none of TCP's, in every engine.
+                // A probe has no retransmissions, in every engine.
                 retransmits: Some(0),
                 timeouts: Some(0),
                 fast_recoveries: Some(0),
@@ -83,13 +82,13 @@ impl Outcome {
         probes.chain(loads).collect()
     }
 
-    /// What else there is to say.
+    /// Returns the facts.
     pub fn facts<'a>(&'a self, plan: &'a Plan) -> Facts<'a> {
         let (outcome, why) = match &self.stopped {
             None => (Ended::Complete, String::new()),
-            Some(Stopped::Asked) => (Ended::Interrupted, "it was interrupted".into()),
+            Some(Stopped::Interrupted) => (Ended::Interrupted, "it was interrupted".into()),
             Some(Stopped::Failed(problem)) => (Ended::Partial, problem.to_string()),
-            Some(Stopped::Not) => (Ended::Partial, UNFINISHED.into()),
+            Some(Stopped::Running) => (Ended::Partial, UNFINISHED.into()),
         };
         Facts {
             format: FORMAT,
@@ -119,20 +118,20 @@ impl Outcome {
     }
 
     fn phases(&self) -> Vec<Phase> {
-        let whole = matches!(self.stopped, None | Some(Stopped::Not));
+        let complete = matches!(self.stopped, None | Some(Stopped::Running));
         let idle = Phase {
             name: "idle".into(),
             kind: "idle",
             start_ns: 0,
             end_ns: self.idle_end_ns,
-            complete: whole || !self.loaded.is_empty(),
+            complete: complete || !self.loaded.is_empty(),
         };
         let loaded = self.loaded.iter().enumerate().map(|(number, loaded)| Phase {
             name: kind(&loaded.directions).into(),
             kind: kind(&loaded.directions),
             start_ns: loaded.start_ns,
             end_ns: loaded.end_ns,
-            complete: whole || number + 1 < self.loaded.len(),
+            complete: complete || number + 1 < self.loaded.len(),
         });
         std::iter::once(idle).chain(loaded).collect()
     }
@@ -141,7 +140,7 @@ impl Outcome {
         let probes = PROBES.iter().enumerate().map(|(group, name)| Flow::probe(*name, group));
         let load = self.flows.iter().map(|name| {
             let up = name.starts_with(Direction::Upload.word());
-            // The phase that loads this direction: each is loaded once.
+            // The phase with load in this direction: each direction is loaded once.
             let direction = if up { Direction::Upload } else { Direction::Download };
             let phase =
                 self.loaded.iter().position(|loaded| loaded.directions.contains(&direction));
@@ -151,7 +150,7 @@ impl Outcome {
                 direction: if up { FlowDirection::Up } else { FlowDirection::Down },
                 phase: phase.map(|phase| phase + 1),
                 group: PROBES.len() + usize::from(up),
-                // TCP's, but of this connection's other end, or the system's: not known.
+                // Unknown: it is the server's or the system's default.
                 congestion: Some(String::new()),
             }
         });
@@ -159,28 +158,28 @@ impl Outcome {
     }
 }
 
-/// What a measurement says beside its tables: `sojourn.facts.RpmFacts` under the same names.
+/// The facts beside the tables: `sojourn.facts.RpmFacts` with the same names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[allow(missing_docs)]
 pub struct Facts<'a> {
     pub format: u32,
     pub outcome: Ended,
-    /// A sentence; empty if complete.
+    /// The reason, as a sentence; empty if complete.
     pub why: String,
     pub notes: Vec<String>,
-    /// The time of day at t = 0, since 1970.
+    /// The time of day at t = 0, ns since 1970.
     pub zero_ns: u64,
     pub duration_ns: u64,
     pub phases: Vec<Phase>,
     pub flows: Vec<Flow>,
-    /// None: it watches no interface.
+    /// Empty: no interface is sampled.
     pub links: Vec<Link>,
     pub server: Server<'a>,
     pub client: Client,
     pub rpm: Decided<'a>,
 }
 
-/// Who answered.
+/// The server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct Server<'a> {
@@ -189,14 +188,14 @@ pub struct Server<'a> {
     pub port: u16,
 }
 
-/// Who measured.
+/// The measuring host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct Client {
     pub version: &'static str,
 }
 
-/// What the algorithm did.
+/// The algorithm's parameters, URLs and results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[allow(missing_docs)]
 pub struct Decided<'a> {
@@ -204,7 +203,7 @@ pub struct Decided<'a> {
     pub small_url: String,
     pub large_url: String,
     pub upload_url: String,
-    /// Of a TLS handshake with this server.
+    /// Round trips of a TLS handshake with this server.
     pub tls_round_trips: u32,
     pub loaded: &'a [Loaded],
 }
@@ -216,7 +215,7 @@ fn kind(directions: &[Direction]) -> &'static str {
     }
 }
 
-/// Totals of a flow of which nothing was counted.
+/// Returns the totals of a flow without any counts.
 fn uncounted(number: usize) -> flows::Row {
     flows::Row {
         flow: FlowId(number as u32),

@@ -1,5 +1,4 @@
-//! What server and client ask of HTTP/2 alike: how much is ready to be sent, and threads to send
-//! it.
+//! HTTP/2 settings and threads that server and client share.
 
 use std::future::poll_fn;
 
@@ -9,13 +8,13 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::{FRAME, Problem, ZEROS};
 
-/// What a response may hold ready in HTTP/2's own buffer: four frames, so that the connection never
-/// waits for us.
+/// Size of HTTP/2's send buffer for a response: four frames, so that the connection never waits for
+/// us.
 pub(crate) const READY: usize = 4 * FRAME;
-/// What TLS may hold ready: one record.
+/// Size of TLS's send buffer: one record.
 pub(crate) const SEALED: usize = ZEROS.len();
 
-/// Waits until the stream takes something, at best `most`; how much.
+/// Waits until the stream accepts data, preferably `most` bytes; returns how many.
 pub(crate) async fn capacity(
     body: &mut SendStream<Bytes>,
     most: usize,
@@ -29,8 +28,8 @@ pub(crate) async fn capacity(
     Ok(body.capacity())
 }
 
-/// Threads for sockets. Load keeps them busy for long; they look up every few tasks for whom a time
-/// or a packet has come.
+/// Creates a runtime for sockets. Load keeps the threads busy for long, so they check for timers
+/// and packets after every few tasks.
 pub(crate) fn runtime(name: &str, threads: usize) -> Result<Runtime, Problem> {
     Builder::new_multi_thread()
         .worker_threads(threads)
@@ -39,11 +38,11 @@ pub(crate) fn runtime(name: &str, threads: usize) -> Result<Runtime, Problem> {
         .enable_all()
         .build()
         .map_err(|error| {
-            Problem::new(format!("no thread can be started: {error}"), "end other programs")
+            Problem::new(format!("can't start a thread: {error}"), "end other programs")
         })
 }
 
-/// One for each core, as far as that helps.
+/// Returns a useful number of threads: one per core, between 2 and 8.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8)
 }

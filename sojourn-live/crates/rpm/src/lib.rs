@@ -1,49 +1,48 @@
 //! Responsiveness under working conditions, in round trips per minute (RPM): a server and a client
 //! of draft-ietf-ippm-responsiveness.
 //!
-//! The client loads the network with HTTP/2 transfers over TLS, one connection more each interval,
-//! until goodput and then responsiveness no longer change; meanwhile it asks for one byte again and
-//! again, on connections of their own (foreign probes) and on those that carry the load (self
+//! The client loads the network with HTTP/2 transfers over TLS, with one more connection in each
+//! interval, until first goodput and then responsiveness no longer change. Meanwhile it requests
+//! one byte repeatedly, on new connections (foreign probes) and on those that carry load (self
 //! probes). The times of these probes are the result.
 //!
 //! - `algorithm`: the draft's decisions, without sockets or clock.
-//! - `client`: a measurement; `load` and `asking` are its two kinds of traffic.
-//! - `server`: what it measures against; `accounts` is what a client may ask of it.
-//! - `document`: `/.well-known/nq`, which tells a client where everything is.
+//! - `client`: a measurement; `load` and `requests` are its two kinds of traffic.
+//! - `server`: the server of a measurement; `accounts` contains its limits for clients.
+//! - `document`: `/.well-known/nq`, which gives a client the URLs.
 //! - `facts`: an outcome as tables and JSON.
-//! - `http`: what both ends ask of HTTP/2 and of threads.
-//! - `tls`: certificates, and whom to trust. `unsent`, `brief`: why socket and TLS are no queues
-//!   here.
+//! - `http`: HTTP/2 settings and threads of both ends.
+//! - `tls`: certificates and trust. `unsent`, `brief`: keep socket and TLS from becoming queues.
 //!
-//! Source: draft-ietf-ippm-responsiveness-09 for the parameters, of which only the interval differs
-//! from the text of -06 that the algorithm was read in. Deviations:
-//! - MPS counts probes of both kinds together, as the draft's own sum does (300 kB a second at
-//!   100), where its list of steps says pairs.
-//! - Until MAD intervals have passed, the moving average of the goodput is over those there have
-//!   been; the draft divides by MAD intervals from the first one on, which would be no average.
-//! - HTTP/3, and plain HTTP for devices too slow for TLS, are absent.
+//! Source: draft-ietf-ippm-responsiveness-09 for the parameters. The algorithm follows the text of
+//! -06, which differs from -09 only in the interval. Deviations:
+//! - MPS counts probes of both kinds together, as the draft's own sum does (300 kB/s at 100),
+//!   although its list of steps counts pairs.
+//! - Until MAD intervals have passed, the moving average of the goodput uses the existing
+//!   intervals. The draft divides by MAD from the first interval on, which would not be an average.
+//! - HTTP/3 is absent, and so is plain HTTP for devices that are too slow for TLS.
 
 mod accounts;
 pub mod algorithm;
-mod asking;
 mod brief;
 pub mod client;
 pub mod document;
 pub mod facts;
 mod http;
 pub mod load;
+mod requests;
 pub mod server;
 pub mod tls;
 mod unsent;
 
 use std::fmt;
 
-/// What went wrong, and what the person who reads it can do.
+/// A problem, with a hint for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What and where.
+    /// What is wrong, and where.
     pub problem: String,
-    /// What to do; may be empty.
+    /// What the user can do; may be empty.
     pub hint: String,
 }
 
@@ -61,13 +60,11 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// What is sent as load: it is thrown away where it arrives, and under TLS it looks like anything
-/// else.
+/// The content of load: the receiver discards it, and after TLS it looks like any other data.
 static ZEROS: [u8; 16 * 1024] = [0; 16 * 1024];
 
-/// The most of one DATA frame: with its header of 9 bytes it fills one TLS record of 2^14 bytes and
-/// no second one.
+/// Largest DATA frame: with its header of 9 bytes it fills exactly one TLS record of 2^14 bytes.
 const FRAME: usize = ZEROS.len() - 9;
-/// What a frame is longer on the wire: 9 bytes of header in HTTP/2; in TLS 1.3 5 of header, 1 of
-/// type, 16 of seal.
+/// Overhead of a frame on the wire: 9 bytes of HTTP/2 header; in TLS 1.3 5 bytes of header, 1 of
+/// type, 16 of authentication tag.
 const OVERHEAD: usize = 9 + 22;

@@ -1,8 +1,8 @@
-//! Load: connections that carry one transfer each, as fast as the network takes it.
+//! Load: connections with one transfer each, as fast as the network allows.
 //!
-//! A download counts the bytes that arrive. An upload counts those that the other end has
-//! acknowledged, by the kernel's word (TCP_INFO), less what HTTP/2 and TLS add to each frame: what
-//! is written but still queued somewhere has not been delivered.
+//! A download counts the bytes that arrive. An upload counts the bytes that the other end has
+//! acknowledged (TCP_INFO), minus the overhead of HTTP/2 and TLS per frame. Bytes that are written
+//! but still queued somewhere are not delivered.
 
 use std::future::{Future, poll_fn};
 use std::os::fd::OwnedFd;
@@ -19,24 +19,24 @@ use http::{Method, StatusCode};
 use probe::tcp_info::TcpInfo;
 use serde::{Deserialize, Serialize};
 
-use crate::asking::{Failure, Made, Way, refused, request};
 use crate::document::Document;
 use crate::http::capacity;
+use crate::requests::{Established, Failure, Target, refused, request};
 use crate::unsent::Unsent;
 use crate::{OVERHEAD, ZEROS};
 
-/// Which way the load goes, seen from here.
+/// Direction of the load, seen from the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// To us.
+    /// From the server.
     Download,
-    /// From us.
+    /// To the server.
     Upload,
 }
 
 impl Direction {
-    /// As flows are called after it.
+    /// Returns the word that begins the flows' names.
     pub fn word(self) -> &'static str {
         match self {
             Direction::Download => "download",
@@ -48,25 +48,25 @@ impl Direction {
 /// One load-generating connection.
 #[derive(Debug)]
 pub struct Load {
-    /// Which way.
+    /// Direction of the data.
     pub direction: Direction,
-    /// Its number among all load of the measurement.
+    /// Its number among all connections of the measurement.
     pub number: usize,
-    /// For self probes.
+    /// Sends the self probes.
     pub requests: SendRequest<Bytes>,
     socket: OwnedFd,
-    /// Bytes delivered, as far as is known.
+    /// Bytes known to be delivered.
     arrived: AtomicU64,
-    /// Of an upload: bytes and frames handed to the connection.
+    /// Bytes and frames of an upload that were passed to the connection.
     handed: AtomicU64,
     frames: AtomicU64,
-    /// What TLS's handshake had had acknowledged when the transfer began.
+    /// Bytes acknowledged before the transfer began (the TLS handshake).
     acked_before: u64,
 }
 
 impl Load {
-    /// Application bytes delivered, and what the kernel says of the connection where we are its
-    /// sender.
+    /// Returns the delivered application bytes, and the kernel's state of the connection if this
+    /// end sends.
     pub fn delivered(&self) -> (u64, Option<TcpInfo>) {
         match self.direction {
             Direction::Download => (self.arrived.load(Ordering::Relaxed), None),
@@ -82,24 +82,24 @@ impl Load {
         let handed = u128::from(self.handed.load(Ordering::Relaxed));
         let on_wire = handed + u128::from(self.frames.load(Ordering::Relaxed)) * OVERHEAD as u128;
         let payload = (acked * handed / on_wire.max(1)).min(handed) as u64;
-        // The share of overhead moves a little with the size of frames; what was delivered stays
-        // so.
+        // The share of the overhead varies slightly with the size of frames; delivered bytes must
+        // not decrease.
         self.arrived.fetch_max(payload, Ordering::Relaxed).max(payload)
     }
 
-    /// Connects, tells `begun` of it, and transfers until it is aborted or fails.
+    /// Connects, passes the connection to `begun`, and transfers data until it fails or is aborted.
     pub async fn carry(
-        way: Way,
+        target: Target,
         document: Arc<Document>,
         direction: Direction,
         number: usize,
         begun: impl FnOnce(Arc<Load>),
     ) -> Failure {
-        let made = match way.connect().await {
-            Ok(made) => made,
+        let established = match target.connect().await {
+            Ok(established) => established,
             Err(failure) => return failure,
         };
-        let Made { requests, connection, socket, .. } = made;
+        let Established { requests, connection, socket, .. } = established;
         let acked_before = TcpInfo::of(&socket).map_or(0, |info| info.bytes_acked);
         let handle = socket.try_clone();
         let (arrived, handed, frames) = Default::default();
@@ -124,8 +124,8 @@ impl Load {
                 Direction::Upload => load.upload(&document, unsent).await,
             }
         };
-        // The connection and its transfer are one task: with it both end. The connection's error
-        // says more.
+        // The connection and its transfer are one task and end together. The connection's error is
+        // more specific.
         let (mut connection, mut transfer) = (pin!(connection), pin!(transfer));
         poll_fn(|context| {
             if let Poll::Ready(ended) = connection.as_mut().poll(context) {
@@ -137,7 +137,7 @@ impl Load {
         .await
     }
 
-    /// Large objects, one after the other.
+    /// Downloads large objects, one after the other.
     async fn download(&self, document: &Document) -> Failure {
         loop {
             if let Err(failure) = self.download_one(document).await {
@@ -148,9 +148,9 @@ impl Load {
 
     async fn download_one(&self, document: &Document) -> Result<(), Failure> {
         let mut requests = self.requests.clone().ready().await.map_err(Failure::Http)?;
-        let asked = requests.send_request(request(Method::GET, &document.large), true);
+        let response = requests.send_request(request(Method::GET, &document.large), true);
         let (head, mut body) =
-            asked.map_err(Failure::Http)?.0.await.map_err(Failure::Http)?.into_parts();
+            response.map_err(Failure::Http)?.0.await.map_err(Failure::Http)?.into_parts();
         if head.status != StatusCode::OK {
             return Err(refused(head.status, body).await);
         }
@@ -162,7 +162,7 @@ impl Load {
         Ok(())
     }
 
-    /// One upload without an end.
+    /// Does one upload without end.
     async fn upload(&self, document: &Document, unsent: Unsent) -> Failure {
         let requests = self.requests.clone().ready().await;
         let mut post = request(Method::POST, &document.upload);
@@ -191,7 +191,7 @@ impl Load {
                 unsent.handed(bytes, Instant::now());
             }
         };
-        // A server that answers before the end, which never comes, refuses.
+        // The upload never ends, so an answer of the server is a refusal.
         let (mut response, mut fill) = (pin!(response), pin!(fill));
         let answer = poll_fn(|context| match response.as_mut().poll(context) {
             Poll::Ready(answer) => Poll::Ready(answer.map_err(Failure::Http)),

@@ -1,11 +1,10 @@
-//! The server: four URLs over HTTP/2 and TLS, for any client of the draft.
+//! The server: four URLs over HTTP/2 and TLS, for every client that follows the draft.
 //!
-//! `/.well-known/nq` says where the others are: `/small` (one byte), `/large` (8 GiB, sent as it is
-//! asked for), `/upload` (a POST, thrown away). Nothing is kept of what a client sends, and what it
-//! may ask for is bounded: connections and bytes (`accounts`), the time that a connection lives,
-//! the time it may be silent. A client whose bytes are used up is answered
-//! 429. Whatever is not a request in HTTP/2 ends its own
-//! connection and nothing else.
+//! `/.well-known/nq` contains the other URLs: `/small` (one byte), `/large` (8 GiB, sent as fast as
+//! it is read), `/upload` (a POST, discarded). Nothing that a client sends is stored, and its use
+//! is limited: connections and bytes (`accounts`), the lifetime of a connection, and the time
+//! without a request. A client without bytes left gets status 429. Data that is not an HTTP/2
+//! request ends only its own connection.
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
@@ -38,22 +37,21 @@ use crate::tls::{H2, Identity};
 use crate::unsent::Unsent;
 use crate::{Problem, ZEROS};
 
-/// What is served, and how much of it.
+/// The options of a server.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
-    /// Where to listen: addresses with the same port. Port 0: one that is free.
+    /// Addresses to listen at, with the same port. Port 0: any free port.
     pub at: Vec<SocketAddr>,
-    /// Names and addresses for the certificate that is made at start, beside this host's loopback
-    /// ones.
+    /// Names and addresses for the self-signed certificate, besides this host's loopback ones.
     pub names: Vec<String>,
-    /// PEM files of a certificate chain and its key, in place of one made at start.
+    /// PEM files of a certificate chain and its key, instead of a self-signed certificate.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// How long a connection may live, s.
+    /// Longest lifetime of a connection, s.
     pub seconds: u64,
-    /// Bytes that a client may move in an hour.
+    /// Bytes per client and hour.
     pub bytes: u64,
-    /// Connections that a client may have at once.
+    /// Simultaneous connections per client.
     pub connections: u32,
 }
 
@@ -70,38 +68,39 @@ impl Default for Options {
     }
 }
 
-/// Where such servers listen that have no web server's port.
+/// Default port of responsiveness servers that are not web servers.
 pub const PORT: u16 = 4043;
-/// What the large object holds: the draft's "at least 8 GB".
+/// Size of the large object: the draft's "at least 8 GB".
 pub const LARGE_BYTES: u64 = 8 << 30;
 
-/// Connections of all clients together are this many times one client's.
+/// The limit for all clients' connections is this multiple of one client's limit.
 const CLIENTS: u32 = 4;
-/// To be through with TLS and the first words of HTTP/2.
+/// Time limit for the handshakes of TLS and HTTP/2.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// A connection with no request under way is closed after this.
+/// A connection without a request is closed after this time.
 const SILENCE: Duration = Duration::from_secs(60);
-/// For one that has to give its place to another, to finish what it had just asked for.
+/// Time for an evicted connection to finish its last request.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// What HTTP/2 lets a client send before it has been read. It is read at once.
+/// HTTP/2's receive windows; the data is read at once.
 const WINDOW: u32 = 8 << 20;
 const STREAMS: u32 = 128;
 const HEADERS: u32 = 16 * 1024;
 
-/// What has been served.
+/// The server's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Served {
-    /// Connections now.
+    /// Open connections.
     pub connections: usize,
-    /// Connections that came, those refused too.
+    /// Accepted connections, including refused ones.
     pub accepted: u64,
-    /// Of them refused: the client had as many as it may, all busy, or all clients together had.
+    /// Refused connections: the client was at its limit with all connections busy, or all clients
+    /// together were.
     pub refused: u64,
-    /// Requests answered with what they asked for.
+    /// Requests answered successfully.
     pub requests: u64,
-    /// Bytes of large objects handed to connections.
+    /// Bytes of large objects passed to connections.
     pub sent_bytes: u64,
-    /// Bytes of uploads that arrived.
+    /// Bytes of uploads received.
     pub received_bytes: u64,
 }
 
@@ -122,12 +121,12 @@ pub struct Server {
     certificate: Option<String>,
     counters: Arc<Counters>,
     accounts: Arc<Accounts>,
-    // Their end is that of every task, and with them of every connection.
+    // Dropping the runtimes ends every task, and with it every connection.
     runtimes: Vec<Runtime>,
 }
 
 impl Server {
-    /// Listens and serves, on threads of its own.
+    /// Starts to listen and serve, on its own threads.
     pub fn start(options: &Options) -> Result<Server, Problem> {
         let identity = match &options.identity {
             Some((chain, key)) => Identity::read(chain, key)?,
@@ -153,7 +152,7 @@ impl Server {
             bytes: options.bytes,
         };
         let accounts = Accounts::new(limits);
-        let house = Arc::new(House {
+        let shared = Arc::new(Shared {
             acceptor,
             accounts: Arc::clone(&accounts),
             counters: Arc::clone(&counters),
@@ -161,22 +160,22 @@ impl Server {
             load: load.handle().clone(),
         });
         for listener in listeners {
-            front.spawn(Arc::clone(&house).accept(listener));
+            front.spawn(Arc::clone(&shared).accept(listener));
         }
         Ok(Server { addresses, certificate, counters, accounts, runtimes: vec![front, load] })
     }
 
-    /// Where it listens.
+    /// Returns the addresses it listens at.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Its certificate as PEM, if it was made at start.
+    /// Returns its certificate as PEM, if it is self-signed.
     pub fn certificate(&self) -> Option<&str> {
         self.certificate.as_deref()
     }
 
-    /// What it has done so far.
+    /// Returns the counters.
     pub fn served(&self) -> Served {
         let counters = &self.counters;
         Served {
@@ -189,7 +188,7 @@ impl Server {
         }
     }
 
-    /// What its owner should know of that has happened since the last call, a sentence each.
+    /// Returns reports for the owner since the last call, one sentence each.
     pub fn take_lines(&self) -> Vec<String> {
         self.accounts.take_lines()
     }
@@ -197,8 +196,8 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // On a thread of its own: whoever drops us may be a task of another runtime, which must not
-        // wait for one.
+        // On a new thread: the caller may be a task of another runtime, which must not block on
+        // one.
         let runtimes = std::mem::take(&mut self.runtimes);
         let ending = std::thread::spawn(move || {
             for runtime in runtimes {
@@ -223,37 +222,36 @@ fn names(options: &Options) -> Vec<String> {
 fn listening_problem(at: SocketAddr, error: &io::Error) -> Problem {
     let hint = match error.kind() {
         ErrorKind::AddrInUse => "another program listens there: choose another port",
-        ErrorKind::PermissionDenied => "ports below 1024 are root's: choose a higher one",
+        ErrorKind::PermissionDenied => "ports below 1024 need root: choose a higher one",
         ErrorKind::AddrNotAvailable => "that address is not this host's: see `ip address`",
         _ => "choose another address and port",
     };
     Problem::new(format!("can't listen at {at}: {error}"), hint)
 }
 
-struct House {
+struct Shared {
     acceptor: TlsAcceptor,
     accounts: Arc<Accounts>,
     counters: Arc<Counters>,
     lifetime: Duration,
-    /// The threads of connections that carry load: those that make new ones and answer small
-    /// requests are not theirs.
+    /// Threads for connections with load; others accept connections and answer small requests.
     load: Handle,
 }
 
-/// One client's connection, as its requests see it.
-struct Guest {
-    house: Arc<House>,
+/// One client's connection, as its requests use it.
+struct ClientConnection {
+    shared: Arc<Shared>,
     admission: Admission,
     unsent: Mutex<Unsent>,
-    /// It has asked for something large.
+    /// Whether it has requested a large transfer.
     loaded: AtomicBool,
 }
 
-impl House {
+impl Shared {
     async fn accept(self: Arc<Self>, listener: TcpListener) -> Infallible {
         loop {
             let Ok((socket, from)) = listener.accept().await else {
-                // No file descriptor is free: those who are here must go first.
+                // No file descriptor is free: wait until connections close.
                 sleep(Duration::from_millis(50)).await;
                 continue;
             };
@@ -265,23 +263,23 @@ impl House {
         }
     }
 
-    /// Whatever a client sends that is no request in HTTP/2 over TLS ends here, with its
-    /// connection.
+    /// Data that is not HTTP/2 over TLS ends here, together with its connection.
     async fn serve(self: Arc<Self>, socket: TcpStream, admission: Admission) {
         let present = Present::new(&self);
         let until = tokio::time::Instant::now() + self.lifetime;
-        let Ok(Some((connection, guest))) = timeout_at(until, self.greet(socket, admission)).await
+        let Ok(Some((connection, client))) =
+            timeout_at(until, self.handshake(socket, admission)).await
         else {
             return;
         };
-        Visit { connection, guest, until, _present: present }.converse().await;
+        Visit { connection, client, until, _present: present }.serve_small().await;
     }
 
-    async fn greet(
+    async fn handshake(
         self: Arc<Self>,
         socket: TcpStream,
         admission: Admission,
-    ) -> Option<(Http, Arc<Guest>)> {
+    ) -> Option<(Http, Arc<ClientConnection>)> {
         socket.set_nodelay(true).ok()?;
         let handle = socket.as_fd().try_clone_to_owned().ok()?;
         let unsent = Mutex::new(Unsent::new(handle, Instant::now()));
@@ -299,51 +297,51 @@ impl House {
             .max_send_buffer_size(READY);
         let connection =
             timeout(HANDSHAKE, http.handshake::<_, Bytes>(Brief(stream))).await.ok()?.ok()?;
-        admission.greeted(Instant::now());
+        admission.handshake_done(Instant::now());
         let loaded = AtomicBool::new(false);
-        Some((connection, Arc::new(Guest { house: self, admission, unsent, loaded })))
+        Some((connection, Arc::new(ClientConnection { shared: self, admission, unsent, loaded })))
     }
 }
 
 type Http = h2::server::Connection<Brief<TlsStream<TcpStream>>, Bytes>;
 
-/// A connection that speaks HTTP/2, and until when it may.
+/// An HTTP/2 connection and its latest end.
 struct Visit {
     connection: Http,
-    guest: Arc<Guest>,
+    client: Arc<ClientConnection>,
     until: tokio::time::Instant,
     _present: Present,
 }
 
 impl Visit {
-    /// Answers small requests; moves to the threads of load with the first large one.
-    async fn converse(mut self) {
+    /// Answers small requests; moves to the load threads with the first large one.
+    async fn serve_small(mut self) {
         while let Some((request, respond)) = self.next().await {
-            let answer = Arc::clone(&self.guest).answer(request, respond);
-            if self.guest.loaded.load(Ordering::Relaxed) {
-                let load = self.guest.house.load.clone();
+            let answer = Arc::clone(&self.client).answer(request, respond);
+            if self.client.loaded.load(Ordering::Relaxed) {
+                let load = self.client.shared.load.clone();
                 load.spawn(answer);
-                load.spawn(self.converse_loaded());
+                load.spawn(self.serve_loaded());
                 return;
             }
             tokio::spawn(answer);
         }
     }
 
-    async fn converse_loaded(mut self) {
+    async fn serve_loaded(mut self) {
         while let Some((request, respond)) = self.next().await {
-            tokio::spawn(Arc::clone(&self.guest).answer(request, respond));
+            tokio::spawn(Arc::clone(&self.client).answer(request, respond));
         }
     }
 
-    /// The next request; `None`: the connection is over, or has to be.
+    /// Returns the next request; `None`: the connection has ended or must end.
     async fn next(&mut self) -> Option<(Request<RecvStream>, SendResponse<Bytes>)> {
         loop {
             let silent_until = tokio::time::Instant::now() + SILENCE;
-            let admission = &self.guest.admission;
+            let admission = &self.client.admission;
             let accepted = {
                 let next = timeout_at(silent_until.min(self.until), self.connection.accept());
-                let (mut next, mut leave) = (pin!(next), pin!(admission.told_to_leave()));
+                let (mut next, mut leave) = (pin!(next), pin!(admission.asked_to_leave()));
                 poll_fn(|context| match leave.as_mut().poll(context) {
                     Poll::Ready(()) => Poll::Ready(None),
                     Poll::Pending => next.as_mut().poll(context).map(Some),
@@ -359,7 +357,7 @@ impl Visit {
                 Ok(Some(Ok((request, respond)))) => {
                     admission.begin();
                     if matches!(request.uri().path(), document::LARGE | document::UPLOAD) {
-                        self.guest.loaded.store(true, Ordering::Relaxed);
+                        self.client.loaded.store(true, Ordering::Relaxed);
                     }
                     return Some((request, respond));
                 }
@@ -372,13 +370,13 @@ impl Visit {
     }
 }
 
-/// Counts a connection for as long as it is there.
+/// Counts a connection while it is open.
 struct Present(Arc<Counters>);
 
 impl Present {
-    fn new(house: &House) -> Present {
-        house.counters.connections.fetch_add(1, Ordering::Relaxed);
-        Present(Arc::clone(&house.counters))
+    fn new(shared: &Shared) -> Present {
+        shared.counters.connections.fetch_add(1, Ordering::Relaxed);
+        Present(Arc::clone(&shared.counters))
     }
 }
 
@@ -388,17 +386,17 @@ impl Drop for Present {
     }
 }
 
-impl Guest {
+impl ClientConnection {
     async fn answer(self: Arc<Self>, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
-        // A client that has gone, or broke off its request, needs no answer.
-        let answered = self.give(request, respond).await.is_ok();
+        // A client that has gone or cancelled its request needs no answer.
+        let succeeded = self.reply(request, respond).await.is_ok();
         self.admission.end(Instant::now());
-        if answered {
-            self.house.counters.requests.fetch_add(1, Ordering::Relaxed);
+        if succeeded {
+            self.shared.counters.requests.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    async fn give(
+    async fn reply(
         &self,
         request: Request<RecvStream>,
         mut to: SendResponse<Bytes>,
@@ -452,17 +450,17 @@ impl Guest {
             }
             left -= bytes as u64;
             body.send_data(Bytes::from_static(&ZEROS[..bytes]), left == 0)?;
-            self.house.counters.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+            self.shared.counters.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
             self.unsent().handed(bytes, Instant::now());
         }
         Ok(())
     }
 
-    /// Takes what is uploaded; why it is taken no longer, if it is not.
+    /// Discards an upload. Returns the reason if the client's bytes are used up.
     async fn discard(&self, mut body: RecvStream) -> Result<Option<String>, h2::Error> {
         while let Some(data) = body.data().await {
             let bytes = data?.len();
-            self.house.counters.received_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+            self.shared.counters.received_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
             if !self.admission.charge(bytes) {
                 return Ok(self.admission.spent());
             }
@@ -487,7 +485,7 @@ fn refuse(to: &mut SendResponse<Bytes>, status: StatusCode) -> Result<(), h2::Er
     to.send_response(head, true).map(drop)
 }
 
-/// The client has had what it may: RFC 6585 §4.
+/// The client has reached its limit: RFC 6585, section 4.
 fn refuse_spent(to: &mut SendResponse<Bytes>, why: String) -> Result<(), h2::Error> {
     let mut head = head_of("text/plain; charset=utf-8", why.len() as u64);
     *head.status_mut() = StatusCode::TOO_MANY_REQUESTS;

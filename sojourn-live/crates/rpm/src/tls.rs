@@ -1,4 +1,4 @@
-//! Certificates: the server's own, made at start or read from PEM files, and whom a client trusts.
+//! Certificates: the server's, self-signed or read from PEM files, and those that a client trusts.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,35 +19,35 @@ use tokio_rustls::rustls::{
 
 use crate::Problem;
 
-/// HTTP/2 in the words of ALPN.
+/// The ALPN name of HTTP/2.
 pub const H2: &[u8] = b"h2";
 
-/// What a server shows.
+/// A server's certificate and key.
 pub struct Identity {
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
-    /// The certificate as PEM, for clients that are to trust just it; of a self-signed one only.
+    /// The certificate as PEM, for clients that trust only it; `None` unless self-signed.
     pub pem: Option<String>,
 }
 
 impl Identity {
-    /// Makes a key and a certificate that it signs itself, for these names and addresses.
+    /// Creates a key and a self-signed certificate for these names and addresses.
     pub fn self_signed(names: &[String]) -> Result<Identity, Problem> {
-        let made = rcgen::generate_simple_self_signed(names).map_err(|error| {
+        let generated = rcgen::generate_simple_self_signed(names).map_err(|error| {
             Problem::new(
-                format!("no certificate can be made for {}: {error}", names.join(", ")),
-                "name hosts and addresses only",
+                format!("can't create a certificate for {}: {error}", names.join(", ")),
+                "give only hosts and addresses",
             )
         })?;
-        let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+        let key = PrivatePkcs8KeyDer::from(generated.signing_key.serialize_der());
         Ok(Identity {
-            chain: vec![made.cert.der().clone()],
+            chain: vec![generated.cert.der().clone()],
             key: key.into(),
-            pem: Some(made.cert.pem()),
+            pem: Some(generated.cert.pem()),
         })
     }
 
-    /// Reads a chain of certificates, the server's own first, and its key.
+    /// Reads a chain of certificates, the server's first, and its key.
     pub fn read(chain: &Path, key: &Path) -> Result<Identity, Problem> {
         let certificates = read_certificates(chain)?;
         let key = PrivateKeyDer::from_pem_file(key).map_err(|error| {
@@ -67,7 +67,7 @@ impl Identity {
             })
             .map_err(|error| {
                 Problem::new(
-                    format!("certificate and key do not go together: {error}"),
+                    format!("certificate and key do not match: {error}"),
                     "give the PEM files of one server",
                 )
             })?;
@@ -76,20 +76,20 @@ impl Identity {
     }
 }
 
-/// Whose certificates a client takes.
+/// The certificates that a client accepts.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Trust {
-    /// Those that this system trusts.
+    /// Certificates that this system trusts.
     System,
-    /// Those signed by one of the certificates in this PEM file, or one of these itself.
+    /// The certificates in this PEM file, and those signed by one of them.
     File(PathBuf),
-    /// Any at all.
+    /// Any certificate.
     Anyone,
 }
 
 impl Trust {
-    /// A client of HTTP/2 that trusts just these.
+    /// Returns the configuration of an HTTP/2 client with this trust.
     pub fn client(self) -> Result<ClientConfig, Problem> {
         let builder = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
@@ -106,10 +106,10 @@ impl Trust {
                     roots.add(certificate.clone()).map_err(|error| {
                         Problem::new(
                             format!(
-                                "{}: holds a certificate that can't be used: {error}",
+                                "{}: contains a certificate that can't be used: {error}",
                                 file.display()
                             ),
-                            "give the certificate of the server, or of who signed it",
+                            "give the certificate of the server, or its issuer's",
                         )
                     })?;
                 }
@@ -119,7 +119,7 @@ impl Trust {
         }
         .with_no_client_auth();
         config.alpn_protocols = vec![H2.to_vec()];
-        // Every probe makes a whole handshake, as a new server's visitor does.
+        // Every probe does a full handshake, like a new visitor of the server.
         config.resumption = Resumption::disabled();
         Ok(config)
     }
@@ -128,19 +128,19 @@ impl Trust {
 fn verifier(roots: RootCertStore) -> Result<Arc<WebPkiServerVerifier>, Problem> {
     WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build().map_err(
         |error| {
-            Problem::new(format!("no certificate to trust: {error}"), "name one with --ca FILE")
+            Problem::new(format!("no certificate to trust: {error}"), "give one with --ca FILE")
         },
     )
 }
 
 fn system_roots() -> Result<RootCertStore, Problem> {
-    let found = rustls_native_certs::load_native_certs();
+    let loaded = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
-    let (usable, _) = roots.add_parsable_certificates(found.certs);
+    let (usable, _) = roots.add_parsable_certificates(loaded.certs);
     if usable == 0 {
         return Err(Problem::new(
             "this system has no certificates to trust",
-            "install them (Debian: ca-certificates), or name the server's with --ca FILE",
+            "install them (Debian: ca-certificates), or give the server's with --ca FILE",
         ));
     }
     Ok(roots)
@@ -150,14 +150,14 @@ fn read_certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, Proble
     let unreadable = |error: &dyn std::fmt::Display| {
         Problem::new(
             format!("{}: no certificate can be read: {error}", file.display()),
-            "give a PEM file: it holds a line -----BEGIN CERTIFICATE-----",
+            "give a PEM file, with a line -----BEGIN CERTIFICATE-----",
         )
     };
     let certificates = CertificateDer::pem_file_iter(file)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|error| unreadable(&error))?;
     if certificates.is_empty() {
-        return Err(unreadable(&"it holds none"));
+        return Err(unreadable(&"the file contains none"));
     }
     Ok(certificates)
 }
@@ -166,18 +166,18 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(crypto::ring::default_provider())
 }
 
-/// Trust that the usual verifier does not have. That the server has its certificate's key is
-/// checked as ever.
+/// Trust that rustls's own verifier does not implement. It still checks that the server has its
+/// certificate's key.
 #[derive(Debug)]
 struct Unusual {
-    /// `None`: any certificate is taken.
+    /// `None`: accept any certificate.
     named: Option<Named>,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-/// Takes these certificates, whatever name the server is reached by, and what they have signed. A
-/// certificate that somebody made for one server is often a signer's in form, which alone would not
-/// do.
+/// Accepts these certificates, whatever the server's name, and certificates signed by them. The
+/// standard check alone would fail: a certificate made for one server is often a CA certificate in
+/// form.
 #[derive(Debug)]
 struct Named {
     certificates: Vec<CertificateDer<'static>>,

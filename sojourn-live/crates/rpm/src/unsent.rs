@@ -1,10 +1,10 @@
-//! Keeping a sender's own socket from being the queue that is measured.
+//! Keeps a sender's own socket from becoming the queue that is measured.
 //!
-//! What an application has written and TCP has not yet sent delays whatever is written next.
-//! TCP_NOTSENT_LOWAT bounds it in the socket, the size of a frame what HTTP/2 and TLS hold in front
-//! of it. The draft asks for "a reasonable amount"; we take what the connection sends in 5 ms,
-//! measured anew every 100 ms. A connection that had nothing to send although it might have is
-//! given twice as much instead, so that a host that wakes us late is no limit of its own.
+//! Data that the application has written and TCP has not sent delays everything written later.
+//! TCP_NOTSENT_LOWAT limits this data in the socket; the size of a frame limits it in HTTP/2 and
+//! TLS. The draft asks for "a reasonable amount"; here it is the data sent in 5 ms, measured every
+//! 100 ms. If a connection could have sent but had no data, its limit is doubled instead, so that a
+//! host that wakes this program late does not limit the rate.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -13,18 +13,18 @@ use probe::tcp_info::TcpInfo;
 
 use crate::FRAME;
 
-/// What a connection may hold unsent, in time at its present rate.
+/// Limit of a connection's unsent data, as time at its present rate.
 const WORTH: Duration = Duration::from_millis(5);
 const MEASURED_OVER: Duration = Duration::from_millis(100);
-/// As long as the rate is not known.
+/// The limit until the rate is known.
 const AT_FIRST: u64 = 64 * 1024;
-/// Two segments and more: with less, TCP would send them in halves.
+/// More than two segments: with less, TCP would send them in halves.
 const LEAST: u64 = 4 * 1024;
 const MOST: u64 = 4 * 1024 * 1024;
 /// The smallest frame: one segment with all its headers.
 const LEAST_FRAME: usize = 1350;
 
-/// The bound of one connection, which follows its rate.
+/// The limit of one connection, which follows its rate.
 #[derive(Debug)]
 pub struct Unsent {
     socket: OwnedFd,
@@ -34,20 +34,20 @@ pub struct Unsent {
 }
 
 impl Unsent {
-    /// Bounds the unsent bytes of this socket (any handle to it) from now on.
+    /// Limits the unsent bytes of this socket (any handle to it) from now on.
     pub fn new(socket: OwnedFd, now: Instant) -> Unsent {
         let mut unsent = Unsent { socket, since: now, bytes: 0, bound: 0 };
         unsent.set(AT_FIRST);
         unsent
     }
 
-    /// What the next frame should hold at most, bytes: half the bound, since one lies in front of
-    /// the socket.
+    /// Returns the largest size of the next frame, bytes: half the limit, because one frame is
+    /// buffered before the socket.
     pub fn frame(&self) -> usize {
         (self.bound as usize / 2).clamp(LEAST_FRAME, FRAME)
     }
 
-    /// So many bytes more were handed to the connection.
+    /// Takes the number of bytes that were passed to the connection.
     pub fn handed(&mut self, bytes: usize, now: Instant) {
         self.bytes += bytes as u64;
         let time = now.saturating_duration_since(self.since);
@@ -62,8 +62,7 @@ impl Unsent {
     fn set(&mut self, bound: u64) {
         if bound != self.bound {
             self.bound = bound;
-            // A kernel without the option sends all the same; only its socket is a queue of its own
-            // then.
+            // A kernel without this option sends as well, but its socket then is a queue.
             let _ = probe::sys::set_option(
                 &self.socket,
                 libc::IPPROTO_TCP,
@@ -74,7 +73,7 @@ impl Unsent {
     }
 }
 
-/// TCP could send, and has nothing.
+/// Whether TCP could send but has no data.
 fn starved(info: &TcpInfo) -> bool {
     info.notsent_bytes == 0 && info.unacked_segments < info.cwnd_segments
 }
@@ -116,7 +115,7 @@ mod tests {
     fn the_kernel_is_told() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let asked = |stream: &std::net::TcpStream| {
+        let lowat = |stream: &std::net::TcpStream| {
             let mut value = [0; 4];
             probe::sys::option_bytes(
                 stream,
@@ -129,12 +128,12 @@ mod tests {
         };
         let begun = Instant::now();
         let mut unsent = Unsent::new(stream.try_clone().unwrap().into(), begun);
-        assert_eq!((asked(&stream), unsent.frame()), (64 * 1024, FRAME));
+        assert_eq!((lowat(&stream), unsent.frame()), (64 * 1024, FRAME));
         unsent.handed(12_500_000, begun + Duration::from_millis(50));
-        assert_eq!(asked(&stream), 64 * 1024);
-        // This connection has sent nothing at all, though it might: twice as much.
+        assert_eq!(lowat(&stream), 64 * 1024);
+        // This connection could have sent but has sent nothing: the limit doubles.
         unsent.handed(0, begun + Duration::from_millis(100));
-        assert_eq!(asked(&stream), 128 * 1024);
+        assert_eq!(lowat(&stream), 128 * 1024);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Server and client over loopback: what a measurement holds, and what becomes of either when the
-//! other misbehaves. Intervals are short; no test asserts how fast this machine is.
+//! Server and client over loopback: the content of a measurement, and the behaviour of each end
+//! when the other misbehaves. Intervals are short; no test depends on the speed of this machine.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -51,7 +51,7 @@ fn quietly(plan: &Plan) -> Result<Outcome, rpm::Problem> {
     measure(plan, &mut |_| true, &mut |_| true)
 }
 
-fn whole(plan: &Plan) -> Outcome {
+fn complete(plan: &Plan) -> Outcome {
     let outcome = quietly(plan).unwrap();
     assert_eq!(outcome.stopped, None);
     outcome
@@ -60,17 +60,17 @@ fn whole(plan: &Plan) -> Outcome {
 #[test]
 fn a_measurement_holds_every_kind_of_sample_in_each_direction() {
     let server = Server::start(&options()).unwrap();
-    let outcome = whole(&plan(&server));
+    let outcome = complete(&plan(&server));
     assert_eq!(outcome.address, server.addresses()[0]);
     assert_eq!(outcome.flows[0], "download-1");
     assert!(outcome.flows.contains(&"upload-1".to_string()));
     assert_eq!(outcome.loaded.len(), 2);
     for loaded in &outcome.loaded {
-        // Nothing is as stable as a tolerance of 1e-9 wants: each stage takes its two intervals.
+        // Nothing reaches a tolerance of 1e-9: each stage takes its two intervals.
         assert_eq!(loaded.intervals.len(), 4);
         assert_eq!(loaded.goodput_confidence, Confidence::Medium);
         assert_eq!(loaded.responsiveness_confidence, Confidence::Medium);
-        // One connection at the start and one more each interval; the latest may still be in its
+        // One connection at the start and one more in each interval; the latest may still be in its
         // handshake.
         for (i, interval) in loaded.intervals.iter().enumerate() {
             assert!(interval.connections >= 1 && interval.connections <= i + 1);
@@ -94,7 +94,7 @@ fn a_measurement_holds_every_kind_of_sample_in_each_direction() {
 #[test]
 fn goodput_is_what_the_server_counts() {
     let server = Server::start(&options()).unwrap();
-    let outcome = whole(&plan(&server));
+    let outcome = complete(&plan(&server));
     let delivered = |name: &str| -> u64 {
         let flows = outcome.flows.iter().enumerate().filter(|(_, flow)| flow.starts_with(name));
         flows
@@ -103,11 +103,11 @@ fn goodput_is_what_the_server_counts() {
             .sum()
     };
     let served = server.served();
-    // The server may have handed over what had not arrived at the last sample; nothing arrives that
-    // it has not handed over.
+    // The server may have passed on bytes that had not arrived at the last sample; no other bytes
+    // can arrive.
     assert!(delivered("download") > 0 && delivered("download") <= served.sent_bytes);
-    // The kernel acknowledges what the server has not read yet: at most what its socket and HTTP/2
-    // hold.
+    // The kernel acknowledges bytes that the server has not read yet: at most the buffers of its
+    // socket and of HTTP/2.
     let slack = 64 << 20;
     assert!(delivered("upload") > 0 && delivered("upload") <= served.received_bytes + slack);
     let senders = outcome.samples.iter().filter(|sample| sample.sender.is_some());
@@ -119,7 +119,7 @@ fn goodput_is_what_the_server_counts() {
 fn both_directions_at_once_are_one_test() {
     let server = Server::start(&options()).unwrap();
     let both = vec![vec![Direction::Download, Direction::Upload]];
-    let outcome = whole(&Plan { stages: both, ..plan(&server) });
+    let outcome = complete(&Plan { stages: both, ..plan(&server) });
     assert_eq!(outcome.loaded.len(), 1);
     for interval in &outcome.loaded[0].intervals {
         assert_eq!(interval.goodput_bps.len(), 2);
@@ -133,7 +133,7 @@ fn a_generous_tolerance_is_met_and_says_so() {
     let mut plan = plan(&server);
     plan.parameters.sdt = 1e6;
     plan.stages.truncate(1);
-    let outcome = whole(&plan);
+    let outcome = complete(&plan);
     assert_eq!(outcome.loaded[0].intervals.len(), 4);
     assert_eq!(outcome.loaded[0].goodput_confidence, Confidence::High);
     assert_eq!(outcome.loaded[0].responsiveness_confidence, Confidence::High);
@@ -145,7 +145,7 @@ fn probes_come_no_faster_than_they_may() {
     let mut plan = plan(&server);
     (plan.parameters.mps, plan.parameters.mnp, plan.idle_probes) = (20.0, 2, 0);
     plan.stages.truncate(1);
-    let outcome = whole(&plan);
+    let outcome = complete(&plan);
     let seconds = (outcome.loaded[0].end_ns - outcome.loaded[0].start_ns) as f64 / 1e9;
     let sent = outcome
         .probes
@@ -170,15 +170,15 @@ fn a_certificate_that_is_named_is_trusted_and_another_is_not() {
     let refused = quietly(&plan).unwrap_err();
     std::fs::remove_file(&file).unwrap();
     assert!(by_address.is_ok() && by_name.is_ok(), "{by_address:?} {by_name:?}");
-    assert!(refused.problem.contains("is not to be trusted"), "{refused}");
+    assert!(refused.problem.contains("is not trusted"), "{refused}");
     assert!(refused.hint.contains("--ca") && refused.hint.contains("--insecure"));
-    let gone = quietly(&plan).unwrap_err();
-    assert!(gone.problem.contains("no certificate can be read"), "{gone}");
+    let missing = quietly(&plan).unwrap_err();
+    assert!(missing.problem.contains("no certificate can be read"), "{missing}");
 }
 
 #[test]
 fn a_server_shows_the_certificate_it_is_given_and_who_names_it_trusts_it_under_any_name() {
-    // As `openssl req -x509` makes them: a signer's in form, and for another name.
+    // As `openssl req -x509` creates them: a CA certificate in form, and for another name.
     let key = rcgen::KeyPair::generate().unwrap();
     let mut parameters = rcgen::CertificateParams::new(["elsewhere.example".to_string()]).unwrap();
     parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
@@ -196,14 +196,14 @@ fn a_server_shows_the_certificate_it_is_given_and_who_names_it_trusts_it_under_a
     let trusted = quietly(&plan);
     plan.trust = Trust::System;
     let unknown = quietly(&plan).unwrap_err();
-    // A key that is not the certificate's.
+    // A key that does not match the certificate.
     std::fs::write(&secret, rcgen::KeyPair::generate().unwrap().serialize_pem()).unwrap();
     let apart =
         Server::start(&Options { identity: Some((chain, secret)), ..options() }).unwrap_err();
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(trusted.is_ok(), "{trusted:?}");
     assert!(unknown.problem.contains("trust"), "{unknown}");
-    assert!(apart.problem.contains("do not go together"), "{apart}");
+    assert!(apart.problem.contains("do not match"), "{apart}");
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn what_is_no_such_server_is_said() {
     assert!(problem(plain).contains("does not speak TLS"), "{}", problem(plain));
 
     let closing = answering(b"");
-    assert!(problem(closing).contains("no connection by TLS"), "{}", problem(closing));
+    assert!(problem(closing).contains("no TLS connection"), "{}", problem(closing));
 
     let bad = Plan { url: "http://127.0.0.1:1/".into(), ..plan_of(refusing) };
     assert!(quietly(&bad).unwrap_err().problem.contains("is http, not https"));
@@ -245,7 +245,7 @@ fn what_is_no_such_server_is_said() {
     assert!(quietly(&nowhere).unwrap_err().problem.contains("answers 404"));
 }
 
-/// A server that reads a little, says this and closes, to whoever comes.
+/// A server that reads a little, sends these bytes and closes each connection.
 fn answering(words: &'static [u8]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -276,7 +276,7 @@ fn a_server_that_vanishes_leaves_what_was_measured() {
     )
     .unwrap();
     let Some(Stopped::Failed(problem)) = &outcome.stopped else { panic!("{:?}", outcome.stopped) };
-    assert!(problem.problem.contains("broke off download-"), "{problem}");
+    assert!(problem.problem.contains("ended download-"), "{problem}");
     assert_eq!(outcome.loaded.len(), 1);
     assert!(outcome.loaded[0].intervals.len() >= 2);
     assert!(outcome.probes.iter().any(|probe| probe.rtt_ns.is_some()));
@@ -297,12 +297,12 @@ fn a_measurement_ends_when_asked_and_keeps_what_it_has() {
         &mut |_| true,
     )
     .unwrap();
-    assert_eq!(outcome.stopped, Some(Stopped::Asked));
+    assert_eq!(outcome.stopped, Some(Stopped::Interrupted));
     assert_eq!(outcome.loaded[0].intervals.len(), 3);
     assert_eq!(stages[0].0, 0);
     assert!(stages.contains(&(1, Stage::Goodput)));
     let none = measure(&plan, &mut |_| false, &mut |_| true).unwrap();
-    assert_eq!((none.stopped, none.loaded.len()), (Some(Stopped::Asked), 0));
+    assert_eq!((none.stopped, none.loaded.len()), (Some(Stopped::Interrupted), 0));
 }
 
 #[test]
@@ -310,21 +310,23 @@ fn a_client_that_asks_for_too_much_is_sent_away() {
     let server = Server::start(&Options { bytes: 1 << 20, ..options() }).unwrap();
     let outcome = quietly(&plan(&server)).unwrap();
     let Some(Stopped::Failed(problem)) = &outcome.stopped else { panic!("it went on") };
-    assert!(problem.problem.contains("as much load as the server gives it"), "{problem}");
+    assert!(problem.problem.contains("the server's limit for this client is reached"), "{problem}");
     assert!(server.served().sent_bytes <= 1 << 20);
-    // Whatever it asks for then is answered 429, with a sentence, and the server's owner reads of
-    // it.
+    // Each later request gets status 429 with a sentence, and the server reports it to its owner.
     let refused = quietly(&plan(&server)).unwrap_err();
-    assert!(refused.problem.contains("moves 1.048576 MB in an hour for a client"), "{refused}");
+    assert!(refused.problem.contains("allows each client 1.048576 MB per hour"), "{refused}");
     assert_eq!(server.served().refused, 0);
     let lines = server.take_lines();
-    assert_eq!(lines, ["127.0.0.1 has come", "127.0.0.1 has used up its 1.048576 MB of this hour"]);
+    assert_eq!(
+        lines,
+        ["127.0.0.1 connected", "127.0.0.1 has used up its 1.048576 MB of this hour"]
+    );
 
     let server = Server::start(&Options { bytes: 1 << 20, ..options() }).unwrap();
     let upload = vec![vec![Direction::Upload]];
     let outcome = quietly(&Plan { stages: upload, ..plan(&server) }).unwrap();
     let Some(Stopped::Failed(problem)) = &outcome.stopped else { panic!("it went on") };
-    assert!(problem.problem.contains("in an hour for a client"), "{problem}");
+    assert!(problem.problem.contains("MB per hour"), "{problem}");
 
     let narrow = Server::start(&Options { connections: 2, ..options() }).unwrap();
     let held: Vec<TcpStream> =
@@ -336,9 +338,9 @@ fn a_client_that_asks_for_too_much_is_sent_away() {
     assert!(quietly(&Plan { stages: Vec::new(), ..plan(&narrow) }).is_ok());
 }
 
-/// Opens a connection every few ms, asks for the small object on it and never closes it, as
-/// goresponsiveness does its probes'. How many were made, and how many of them the server has
-/// closed.
+/// Opens a connection every few ms, requests the small object on it and never closes it, as
+/// goresponsiveness does for its probes. Returns the numbers of connections opened, and of those
+/// that the server has closed.
 async fn hoard(address: SocketAddr, over: Arc<AtomicBool>) -> (usize, usize) {
     let tls = tokio_rustls::TlsConnector::from(Arc::new(Trust::Anyone.client().unwrap()));
     let mut held = Vec::new();
@@ -364,11 +366,11 @@ fn a_client_that_never_closes_its_probes_connections_is_measured_both_ways() {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let hoarder = runtime.spawn(hoard(server.addresses()[0], Arc::clone(&over)));
-    // All of its places are taken before it begins.
+    // All its places are taken before the measurement begins.
     until(|| server.served().accepted > 30);
-    let outcome = whole(&plan(&server));
+    let outcome = complete(&plan(&server));
     over.store(true, Ordering::Relaxed);
-    let (made, closed) = runtime.block_on(hoarder).unwrap();
+    let (opened, closed) = runtime.block_on(hoarder).unwrap();
     for loaded in &outcome.loaded {
         assert!(
             loaded.intervals.iter().all(|interval| interval.goodput_bps[0] > 0.0),
@@ -377,10 +379,10 @@ fn a_client_that_never_closes_its_probes_connections_is_measured_both_ways() {
     }
     assert!(server.served().received_bytes > 0);
     assert_eq!(server.served().refused, 0);
-    // Some may be on their way out.
-    assert!(made > 30 && closed > 0, "{made} made, {closed} closed");
+    // Some connections may be closing.
+    assert!(opened > 30 && closed > 0, "{opened} made, {closed} closed");
     let lines = server.take_lines();
-    assert!(lines[1].contains("20 connections at once") && lines.len() == 2, "{lines:?}");
+    assert!(lines[1].contains("20 connections, its limit") && lines.len() == 2, "{lines:?}");
 }
 
 #[test]
@@ -390,7 +392,7 @@ fn a_connection_lives_no_longer_than_it_may() {
     plan.parameters.stage_intervals = 1000;
     let outcome = quietly(&plan).unwrap();
     let Some(Stopped::Failed(problem)) = outcome.stopped else { panic!("it went on") };
-    assert!(problem.problem.contains("broke off download-1"), "{problem}");
+    assert!(problem.problem.contains("ended download-1"), "{problem}");
     let _silent = TcpStream::connect(server.addresses()[0]).unwrap();
     until(|| server.served().connections == 1);
     until(|| server.served().connections == 0);
@@ -414,7 +416,7 @@ fn garbage_hurts_nobody_else() {
         let mut bytes = vec![0; (rng.next_u64() % 3000) as usize];
         bytes.iter_mut().for_each(|byte| *byte = rng.next_u64() as u8);
         match round % 3 {
-            // Not even TLS; every second one begins as a handshake does.
+            // Not TLS; every second one begins like a handshake.
             0 => {
                 if round % 2 == 0 && bytes.len() > 5 {
                     bytes[..3].copy_from_slice(&[22, 3, 1]);
@@ -424,7 +426,7 @@ fn garbage_hurts_nobody_else() {
             }
             // TLS, but not HTTP/2.
             1 => runtime.block_on(sealed(server.addresses()[0], &[&bytes])),
-            // HTTP/2's first words, then frames with lengths that hold and nothing else that does.
+            // HTTP/2's preface, then frames in which only the lengths are valid.
             _ => {
                 let mut frames = Vec::new();
                 for chunk in bytes.chunks(97) {
@@ -450,10 +452,10 @@ fn garbage_hurts_nobody_else() {
     assert_eq!(server.served().accepted, 150);
     let mut plan = plan(&server);
     plan.stages.truncate(1);
-    assert!(whole(&plan).loaded[0].intervals[3].responsiveness.is_some());
+    assert!(complete(&plan).loaded[0].intervals[3].responsiveness.is_some());
 }
 
-/// Sends these bytes as the content of TLS, reads what comes back for a moment, and hangs up.
+/// Sends these bytes over TLS, reads the answer for a moment, and closes.
 async fn sealed(address: SocketAddr, parts: &[&[u8]]) {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let socket = tokio::net::TcpStream::connect(address).await.unwrap();

@@ -1,4 +1,4 @@
-//! Values of options. Times and sizes are read as everywhere in sojourn.
+//! Values of options. Times and sizes have the same syntax as everywhere in sojourn.
 
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -10,31 +10,33 @@ use live::secret::Secret;
 use values::quantity::{self, MAX_SIZE, TIME, Times};
 use values::{Value, Wrong, dscp};
 
-/// Characters of a secret, at least: a proof that is overheard can be tried against guesses at
-/// leisure.
+/// Shortest secret, characters: an observer of a proof can try guesses offline.
 const LEAST_SECRET: usize = 8;
-/// Where a secret may be beside the command line.
+/// The environment variable for the secret.
 pub const SECRET: &str = "SOJOURN_SECRET";
 
-/// What can't be understood.
+/// Converts an error of the parser.
 pub fn wrong(error: lexopt::Error) -> Failure {
-    Failure::new(error.to_string(), "sojourn-probe --help tells of the options")
+    Failure::new(error.to_string(), "see sojourn-probe --help for the options")
 }
 
-/// An option that is not known here, or a word too many.
+/// Returns the error for an unknown option or a surplus word.
 pub fn unexpected(arg: Arg<'_>) -> Failure {
     wrong(arg.unexpected())
 }
 
-/// The text behind an option.
+/// Returns the text after an option.
 pub fn text(parser: &mut Parser) -> Result<String, Failure> {
     let value = parser.value().map_err(wrong)?;
     value.into_string().map_err(|value| {
-        Failure::new(format!("'{}' is no text", value.to_string_lossy()), "write it in UTF-8")
+        Failure::new(
+            format!("'{}' is not valid UTF-8", value.to_string_lossy()),
+            "write it in UTF-8",
+        )
     })
 }
 
-/// A whole number within bounds.
+/// Returns an integer within bounds.
 pub fn number<N: FromStr + PartialOrd + std::fmt::Display>(
     parser: &mut Parser,
     option: &str,
@@ -47,20 +49,20 @@ pub fn number<N: FromStr + PartialOrd + std::fmt::Display>(
     })
 }
 
-/// A time above zero, ns. `days`: also in days and weeks.
+/// Returns a time above zero, ns. `days`: accept days and weeks too.
 pub fn time(parser: &mut Parser, what: &str, example: &str, days: bool) -> Result<i64, Failure> {
     let times = Times { what, example, zero: false, days, ..TIME };
     let given = text(parser)?;
     quantity::parse_duration(&Value::Text(given), &times).map(|ns| ns as i64).map_err(refused)
 }
 
-/// A size, bytes.
+/// Returns a size, bytes.
 pub fn size(parser: &mut Parser) -> Result<u64, Failure> {
     let given = text(parser)?;
     quantity::parse_size(&Value::Text(given), "a size", 1, MAX_SIZE).map_err(refused)
 }
 
-/// A codepoint by its name or number.
+/// Returns a DSCP codepoint from its name or number.
 pub fn codepoint(parser: &mut Parser) -> Result<u8, Failure> {
     let given = text(parser)?;
     let number = given.parse().map(Value::Int);
@@ -72,7 +74,7 @@ fn refused(Wrong { message, hint, .. }: Wrong) -> Failure {
     Failure::new(message, hint)
 }
 
-/// An address of this host.
+/// Returns an address of this host.
 pub fn address(parser: &mut Parser) -> Result<IpAddr, Failure> {
     let given = text(parser)?;
     given.parse().map_err(|_| {
@@ -83,7 +85,7 @@ pub fn address(parser: &mut Parser) -> Result<IpAddr, Failure> {
     })
 }
 
-/// A secret: a word, or @FILE. Without one the environment's.
+/// Returns the secret: a word, or @FILE; without the option, that of the environment.
 pub fn secret(given: Option<OsString>) -> Result<Secret, Failure> {
     let Some(given) = given.or_else(|| std::env::var_os(SECRET)) else {
         return Ok(Secret::default());
@@ -103,8 +105,8 @@ pub fn secret(given: Option<OsString>) -> Result<Secret, Failure> {
     };
     if !word.is_empty() && word.chars().count() < LEAST_SECRET {
         return Err(Failure::new(
-            format!("--secret: a secret has {LEAST_SECRET} characters at least"),
-            "openssl rand -hex 16 makes one",
+            format!("--secret: a secret needs at least {LEAST_SECRET} characters"),
+            "`openssl rand -hex 16` creates one",
         ));
     }
     Ok(Secret::new(&word))

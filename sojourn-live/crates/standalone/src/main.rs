@@ -1,18 +1,18 @@
-//! `sojourn-probe`: what a router or a rented host needs of sojourn, as one static program without
-//! Python: the server of `sojourn measure`, that of `sojourn rpm measure`, and a measuring client.
+//! `sojourn-probe`: one static program without Python, for a router or a rented host. It contains
+//! the servers of `sojourn measure` and `sojourn rpm measure`, and a measuring client.
 //!
-//! All of the work is that of the crates `live` and `rpm`, which `sojourn` calls, too. Here are the
-//! words of the command line, a few numbers of a session (`numbers`) and how it is kept for
-//! `sojourn import` (`kept`).
+//! The crates `live` and `rpm`, which `sojourn` uses too, do the work. This crate contains the
+//! command line, a few numbers of a session (`numbers`) and its file for `sojourn import`
+//! (`session_file`).
 //!
-//! Data are written to stdout, messages to stderr. The exit status is 0 (fine), 1 (the measurement
-//! was cut short), 2 (wrong input, or nothing could be done) or 130 (interrupted).
+//! Data is written to stdout, messages to stderr. The exit status is 0 (success), 1 (the
+//! measurement was cut short), 2 (wrong input, or nothing could be done) or 130 (interrupted).
 
 mod arguments;
-mod kept;
 mod measure;
 mod numbers;
 mod serve;
+mod session_file;
 mod words;
 
 use std::ffi::OsString;
@@ -42,8 +42,8 @@ fn main() -> ExitCode {
 }
 
 fn run(mut words: Vec<OsString>) -> Result<u8, Failure> {
-    let asked = |word: &OsString| word == "--help" || word == "-h" || word == "help";
-    if words.is_empty() || words.iter().any(asked) {
+    let wants_help = |word: &OsString| word == "--help" || word == "-h" || word == "help";
+    if words.is_empty() || words.iter().any(wants_help) {
         show(&words::help());
         return Ok(if words.is_empty() { WRONG } else { 0 });
     }
@@ -59,45 +59,49 @@ fn run(mut words: Vec<OsString>) -> Result<u8, Failure> {
             serve::serve_rpm(words.split_off(1))
         }
         Some("rpm") => Err(Failure::new(
-            "rpm has one verb here, serve",
-            "sojourn, with Python, has measure, too",
+            "rpm has only the verb serve here",
+            "sojourn, with Python, also has measure",
         )),
         _ => Err(Failure::new(
             format!("there is no verb '{}'", verb.to_string_lossy()),
-            "serve, measure, rpm serve; sojourn-probe --help tells of their options",
+            "serve, measure, rpm serve; see sojourn-probe --help for the options",
         )),
     }
 }
 
-/// Data.
+/// Prints data.
 fn show(text: &str) {
-    // Whoever does not read it has closed the pipe.
+    // If this fails, the reader has closed the pipe.
     let _ = writeln!(io::stdout().lock(), "{}", text.trim_end());
     let _ = io::stdout().lock().flush();
 }
 
-/// A message.
+/// Prints a message.
 fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Ctrl-C and SIGTERM: the first is asked about, the second ends the program.
+/// Ctrl-C and SIGTERM: the first one sets a flag, the second one ends the program.
 #[derive(Clone)]
 struct Signals(Arc<AtomicBool>);
 
 impl Signals {
-    fn heeded() -> Result<Signals, Failure> {
-        let seen = Arc::new(AtomicBool::new(false));
+    fn install() -> Result<Signals, Failure> {
+        let interrupted = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
             let status = i32::from(INTERRUPTED);
-            signal_hook::flag::register_conditional_shutdown(signal, status, Arc::clone(&seen))
-                .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&seen)))
-                .map_err(|error| Failure::new(format!("signals: {error}"), ""))?;
+            signal_hook::flag::register_conditional_shutdown(
+                signal,
+                status,
+                Arc::clone(&interrupted),
+            )
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&interrupted)))
+            .map_err(|error| Failure::new(format!("signals: {error}"), ""))?;
         }
-        Ok(Signals(seen))
+        Ok(Signals(interrupted))
     }
 
-    fn seen(&self) -> bool {
+    fn interrupted(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }

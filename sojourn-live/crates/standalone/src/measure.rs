@@ -11,51 +11,51 @@ use live::session::{self, How, Kind, Measured, PORT, Plan, PlannedPhase, Target,
 use tables::facts::Outcome;
 
 use crate::arguments::{codepoint, number, secret, text, time, unexpected, wrong};
-use crate::kept::Place;
 use crate::numbers::Numbers;
+use crate::session_file::Output;
 use crate::{INTERRUPTED, Signals, say, show};
 
-/// The measurement was cut short.
+/// Exit status if the measurement was cut short.
 const CUT_SHORT: u8 = 1;
 const NS: f64 = 1e9;
 
 /// `sojourn-probe measure`.
 pub fn measure(words: Vec<OsString>) -> Result<u8, Failure> {
-    let asked = Asked::read(words)?;
-    if let Some(folder) = asked.out.as_ref().and_then(|file| file.parent())
+    let options = Options::read(words)?;
+    if let Some(folder) = options.out.as_ref().and_then(|file| file.parent())
         && !folder.as_os_str().is_empty()
         && !folder.is_dir()
     {
         return Err(Failure::new(
             format!("there is no folder {}", folder.display()),
-            "make it first",
+            "create it first",
         ));
     }
-    let place = asked.out.as_ref().map(|file| Place::take(file, asked.force)).transpose()?;
-    let signals = Signals::heeded()?;
-    if !asked.quiet {
-        let seconds = asked.plan.total() as f64 / NS;
-        say(&format!("measuring the way to {}: about {seconds:.0} s", asked.plan.host));
+    let output = options.out.as_ref().map(|file| Output::take(file, options.force)).transpose()?;
+    let signals = Signals::install()?;
+    if !options.quiet {
+        let seconds = options.plan.total() as f64 / NS;
+        say(&format!("measuring the path to {}: about {seconds:.0} s", options.plan.host));
     }
-    let mut looker = Looker::new(&asked, place, signals);
-    let measured = session::measure(&asked.plan, &mut looker);
-    looker.clear();
+    let mut progress = Progress::new(&options, output, signals);
+    let measured = session::measure(&options.plan, &mut progress);
+    progress.clear();
     let measured = match measured {
-        Err(_) if looker.signals.seen() => {
+        Err(_) if progress.signals.interrupted() => {
             say("interrupted: no phase was finished");
             return Ok(INTERRUPTED);
         }
         other => other?,
     };
     let numbers = Numbers::of(&measured);
-    if asked.json {
+    if options.json {
         show(&serde_json::to_string_pretty(&numbers).expect("numbers are plain values"));
     } else {
         show(&numbers.in_words());
     }
-    if let (Some(file), Some(place)) = (&asked.out, &mut looker.place) {
-        place.write(&asked.plan, &measured)?;
-        if !asked.quiet {
+    if let (Some(file), Some(output)) = (&options.out, &mut progress.output) {
+        output.write(&options.plan, &measured)?;
+        if !options.quiet {
             say(&format!(
                 "wrote {0}; verdict, scores and figures: sojourn import {0}",
                 file.display()
@@ -65,7 +65,7 @@ pub fn measure(words: Vec<OsString>) -> Result<u8, Failure> {
     Ok(match measured.facts.outcome {
         Outcome::Complete => 0,
         Outcome::Interrupted => {
-            say("interrupted: the above is what was measured");
+            say("interrupted: the results so far are above");
             INTERRUPTED
         }
         Outcome::Partial => {
@@ -75,8 +75,8 @@ pub fn measure(words: Vec<OsString>) -> Result<u8, Failure> {
     })
 }
 
-/// What is asked for.
-struct Asked {
+/// The command line's options.
+struct Options {
     plan: Plan,
     json: bool,
     out: Option<PathBuf>,
@@ -84,14 +84,14 @@ struct Asked {
     quiet: bool,
 }
 
-impl Asked {
-    fn read(words: Vec<OsString>) -> Result<Asked, Failure> {
+impl Options {
+    fn read(words: Vec<OsString>) -> Result<Options, Failure> {
         let mut plan = Plan::usual("", PORT);
         let (mut host, mut port, mut word) = (None, None, None);
         let (mut kinds, mut targets) = (Vec::new(), Vec::new());
         let (mut idle, mut load) = (Kind::Idle.usual_ns(), Kind::Both.usual_ns());
-        let mut asked =
-            Asked { plan: plan.clone(), json: false, out: None, force: false, quiet: false };
+        let mut options =
+            Options { plan: plan.clone(), json: false, out: None, force: false, quiet: false };
         let mut parser = Parser::from_args(words);
         while let Some(arg) = parser.next().map_err(wrong)? {
             match arg {
@@ -121,26 +121,26 @@ impl Asked {
                     let name = text(&mut parser)?;
                     plan.interface = Some(if name == "none" { String::new() } else { name });
                 }
-                Long("json") => asked.json = true,
-                Short('o') | Long("out") => asked.out = Some(text(&mut parser)?.into()),
-                Long("force") => asked.force = true,
-                Short('q') | Long("quiet") => asked.quiet = true,
+                Long("json") => options.json = true,
+                Short('o') | Long("out") => options.out = Some(text(&mut parser)?.into()),
+                Long("force") => options.force = true,
+                Short('q') | Long("quiet") => options.quiet = true,
                 _ => return Err(unexpected(arg)),
             }
         }
         let Some(host) = host else {
             return Err(Failure::new("no HOST is given", "sojourn-probe measure HOST"));
         };
-        let (name, own) = session::endpoint(&host.to_string_lossy())?;
-        if let (Some(own), Some(port)) = (own, port)
-            && own != port
+        let (name, host_port) = session::endpoint(&host.to_string_lossy())?;
+        if let (Some(host_port), Some(port)) = (host_port, port)
+            && host_port != port
         {
             return Err(Failure::new(
-                format!("HOST says port {own} and --port {port}"),
+                format!("HOST has port {host_port}, but --port is {port}"),
                 "give one of them",
             ));
         }
-        (plan.host, plan.port) = (name, own.or(port).unwrap_or(PORT));
+        (plan.host, plan.port) = (name, host_port.or(port).unwrap_or(PORT));
         plan.secret = secret(word)?;
         let kinds = if kinds.is_empty() { Kind::USUAL.to_vec() } else { kinds };
         let phase =
@@ -150,7 +150,7 @@ impl Asked {
             plan.targets = targets;
         }
         plan.check().map_err(|why| Failure::new(why, ""))?;
-        Ok(Asked { plan, ..asked })
+        Ok(Options { plan, ..options })
     }
 }
 
@@ -170,18 +170,18 @@ fn target(word: String) -> Target {
     Target { how, address, name: String::new() }
 }
 
-/// Looks on: shows how far it is where somebody can see it, and keeps what was measured so far.
-struct Looker<'a> {
+/// Shows the progress on a terminal, and writes the results so far.
+struct Progress<'a> {
     plan: &'a Plan,
-    place: Option<Place>,
+    output: Option<Output>,
     shows: bool,
     signals: Signals,
 }
 
-impl Looker<'_> {
-    fn new(asked: &Asked, place: Option<Place>, signals: Signals) -> Looker<'_> {
-        let shows = !asked.quiet && io::stderr().is_terminal();
-        Looker { plan: &asked.plan, place, shows, signals }
+impl Progress<'_> {
+    fn new(options: &Options, output: Option<Output>, signals: Signals) -> Progress<'_> {
+        let shows = !options.quiet && io::stderr().is_terminal();
+        Progress { plan: &options.plan, output, shows, signals }
     }
 
     fn clear(&self) {
@@ -191,24 +191,24 @@ impl Looker<'_> {
     }
 }
 
-impl Watcher for Looker<'_> {
+impl Watcher for Progress<'_> {
     fn reached(&mut self, now: i64, total: i64, phase: &str) -> bool {
         if self.shows {
             let doing = if phase.is_empty() { "the queue drains" } else { phase };
             let (now, total) = (now as f64 / NS, total as f64 / NS);
             let _ = write!(io::stderr(), "\r\x1b[K{doing}, {now:.0} of {total:.0} s");
         }
-        !self.signals.seen()
+        !self.signals.interrupted()
     }
 
     fn keeps(&self) -> bool {
-        self.place.as_ref().is_some_and(Place::grows)
+        self.output.as_ref().is_some_and(Output::grows)
     }
 
     fn keep(&mut self, so_far: Measured) -> bool {
-        if let Some(place) = &mut self.place {
-            // A disk that is full now may have room at the end, which says whether it had.
-            let _ = place.write(self.plan, &so_far);
+        if let Some(output) = &mut self.output {
+            // A disk that is full now may have room at the end, and that write reports the failure.
+            let _ = output.write(self.plan, &so_far);
         }
         true
     }

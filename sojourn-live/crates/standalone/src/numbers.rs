@@ -1,9 +1,10 @@
-//! The main numbers of a session: RTTs of each target in each phase, goodput, and what a load adds.
-//! Verdict, depth of the queues and scores are sojourn's, of what `kept` writes.
+//! The main numbers of a session: RTTs of each target in each phase, goodput, and the delay added
+//! by load. `sojourn import` computes verdict, queue depths and scores from the file of
+//! `session_file`.
 //!
-//! As there: a probe belongs to the phase in which it was sent; what a load adds is a percentile of
-//! the loaded RTT less the median of the first idle phase, of the first target that answered under
-//! load; percentiles are linear between samples.
+//! The definitions are sojourn's. A probe belongs to the phase of its send time. The added delay is
+//! a percentile of the loaded RTT minus the median of the first idle phase, for the first target
+//! that answered under load. Percentiles are interpolated linearly between samples.
 
 use live::protocol::Direction;
 use live::session::Measured;
@@ -15,12 +16,12 @@ use tables::probe;
 
 use crate::words::{table, three};
 
-/// A smaller delay is within the time that hosts take to answer.
+/// A smaller added delay is within the time that hosts take to answer.
 const NOTHING_MS: f64 = 1.0;
-/// The version of the shape, as `--json` shows it.
+/// Version of the format of `--json`.
 const FORMAT: u32 = 1;
 
-/// All of them.
+/// All numbers of a session.
 #[derive(Debug, Serialize)]
 pub struct Numbers {
     format: u32,
@@ -33,10 +34,10 @@ pub struct Numbers {
     congestion: Used,
     outcome: Outcome,
     why: String,
-    /// What `added_ms` is of.
+    /// The target of `added_ms`.
     target: Option<String>,
     phases: Vec<PhaseNumbers>,
-    /// What became of ECN and DSCP, as the session brings it; `None`: it was not asked for.
+    /// Changes of ECN and DSCP, from the session; `None`: not requested.
     marks: Option<Marks>,
     notes: Vec<String>,
 }
@@ -48,16 +49,17 @@ struct Used {
     server: String,
 }
 
-/// Of a phase.
+/// The numbers of a phase.
 #[derive(Debug, Serialize)]
 struct PhaseNumbers {
     name: String,
     kind: &'static str,
     complete: bool,
-    /// `None`: nothing was sent that way.
+    /// `None`: nothing was sent in this direction.
     down_mbps: Option<f64>,
     up_mbps: Option<f64>,
-    /// What the load adds to the idle median; `None`: it is idle, or nothing can be compared.
+    /// Delay that the load adds to the idle median; `None`: the phase is idle, or a comparison is
+    /// impossible.
     added_ms: Option<Added>,
     targets: Vec<TargetNumbers>,
 }
@@ -68,7 +70,7 @@ struct Added {
     p95: f64,
 }
 
-/// Of a target in a phase.
+/// The numbers of a target in a phase.
 #[derive(Debug, Serialize)]
 struct TargetNumbers {
     name: String,
@@ -88,7 +90,7 @@ struct Rtt {
 }
 
 impl Numbers {
-    /// Of a session.
+    /// Computes the numbers of a session.
     pub fn of(measured: &Measured) -> Numbers {
         let facts = &measured.facts;
         let probes = measured.tables.iter().find(|table| table.name == probe::SCHEMA.name);
@@ -137,7 +139,7 @@ impl Numbers {
         }
     }
 
-    /// For people.
+    /// Returns the numbers as text.
     pub fn in_words(&self) -> String {
         let mut lines = vec![
             format!(
@@ -200,19 +202,19 @@ impl Numbers {
             .phases
             .iter()
             .filter_map(|phase| Some((phase, phase.added_ms.as_ref()?)))
-            .max_by(|one, other| one.1.p95.total_cmp(&other.1.p95));
+            .max_by(|a, b| a.1.p95.total_cmp(&b.1.p95));
         match worst {
             Some((_, added)) if added.p95 < NOTHING_MS => {
-                "No load adds as much as 1 ms to the idle median, at the 95th percentile.".into()
+                "Every load adds less than 1 ms to the idle median, at the 95th percentile.".into()
             }
             Some((phase, added)) => format!(
-                "Most is added by {}: {} ms at the median, {} ms at the 95th percentile.",
+                "The phase {} adds the most delay: {} ms at the median, {} ms at the 95th percentile.",
                 phase.name,
                 three(added.p50),
                 three(added.p95)
             ),
             None => {
-                "What a load adds can't be said: there is no load, or no idle line to compare with."
+                "The delay added by load is unknown: there is no loaded phase, or no complete idle phase to compare with."
                     .into()
             }
         }
@@ -227,21 +229,21 @@ fn of_phase(
     phase: &Phase,
 ) -> PhaseNumbers {
     let mbps = |direction: Direction| {
-        let found = facts.goodput.iter().find(|g| g.phase == at && g.direction == direction);
-        found.map(|goodput| goodput.bps as f64 / 1e6)
+        let goodput = facts.goodput.iter().find(|g| g.phase == at && g.direction == direction);
+        goodput.map(|goodput| goodput.bps as f64 / 1e6)
     };
-    let targets = facts.probes.iter().enumerate().map(|(number, told)| {
-        let mine: Vec<_> = rows
+    let targets = facts.probes.iter().enumerate().map(|(number, probe)| {
+        let rows_of_probe: Vec<_> = rows
             .rows()
             .filter(|row| row.probe.0 as usize == first + number)
             .filter(|row| (phase.start_ns..phase.end_ns).contains(&row.t_ns))
             .collect();
         let rtts: Vec<f64> =
-            mine.iter().filter_map(|row| row.rtt_ns).map(|ns| ns as f64 / 1e6).collect();
+            rows_of_probe.iter().filter_map(|row| row.rtt_ns).map(|ns| ns as f64 / 1e6).collect();
         TargetNumbers {
-            name: told.name.clone(),
-            sent: mine.len(),
-            lost: mine.len() - rtts.len(),
+            name: probe.name.clone(),
+            sent: rows_of_probe.len(),
+            lost: rows_of_probe.len() - rtts.len(),
             rtt_ms: (!rtts.is_empty()).then(|| {
                 let Distribution { min, mean, p50, p95, max, .. } = distribution(&rtts);
                 Rtt { min, p50, mean, p95, max }

@@ -16,21 +16,21 @@ use rpm::server::{Options as RpmOptions, Server as RpmServer};
 use crate::arguments::{address, number, secret, size, text, time, unexpected, wrong};
 use crate::{Signals, say, show};
 
-/// Between two looks at whether to end.
+/// Interval between two checks whether to end.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// The largest number that an option takes.
+/// The largest number that an option accepts.
 const MOST: u32 = i32::MAX as u32;
 
 /// `sojourn-probe serve`.
 pub fn serve(words: Vec<OsString>) -> Result<u8, Failure> {
     let mut options = Options { port: PORT, ..Options::default() };
-    let (mut span, mut once, mut quiet, mut word) = (None, false, false, None);
+    let (mut duration, mut once, mut quiet, mut word) = (None, false, false, None);
     let mut parser = Parser::from_args(words);
     while let Some(arg) = parser.next().map_err(wrong)? {
         match arg {
             Long("bind") => options.bind.push(address(&mut parser)?),
             Long("port") => options.port = number(&mut parser, "--port", 0, u16::MAX)?,
-            Long("for") => span = Some(time(&mut parser, "a duration", "10 min", true)?),
+            Long("for") => duration = Some(time(&mut parser, "a duration", "10 min", true)?),
             Long("once") => once = true,
             Long("bytes") => options.caps.bytes = size(&mut parser)?,
             Long("seconds") => options.caps.seconds = number(&mut parser, "--seconds", 1, MOST)?,
@@ -42,64 +42,66 @@ pub fn serve(words: Vec<OsString>) -> Result<u8, Failure> {
         }
     }
     options.secret = secret(word)?;
-    let signals = Signals::heeded()?;
+    let signals = Signals::install()?;
     let server = Server::bind(&options)?;
     for at in server.addresses() {
-        // Data: whoever started it with --port 0 reads the port here.
+        // Data, not a message: a script that uses --port 0 reads the port here.
         show(&format!("serving at {at} (TCP and UDP)"));
     }
     if options.bind.is_empty() && !quiet {
-        say("only this host can reach it; for others: --bind ADDRESS, 0.0.0.0 for all");
+        say(
+            "only this host can reach it; for other hosts: --bind ADDRESS, or 0.0.0.0 for all addresses",
+        );
     }
-    let mut host = Host { until: until(span), quiet, signals };
-    server.serve(once, &mut host).map_err(|error| Failure::new(error.to_string(), ""))?;
-    host.farewell();
+    let mut terminal = Terminal { until: until(duration), quiet, signals };
+    server.serve(once, &mut terminal).map_err(|error| Failure::new(error.to_string(), ""))?;
+    terminal.farewell();
     Ok(0)
 }
 
-/// Whoever started a server.
-struct Host {
+/// The owner of a server: this program's terminal and signals.
+struct Terminal {
     until: Option<Instant>,
     quiet: bool,
     signals: Signals,
 }
 
-impl Owner for Host {
-    fn tell(&mut self, words: &str) {
+impl Owner for Terminal {
+    fn report(&mut self, words: &str) {
         if !self.quiet {
             say(words);
         }
     }
 
     fn go_on(&mut self) -> bool {
-        !self.signals.seen() && self.until.is_none_or(|until| Instant::now() < until)
+        !self.signals.interrupted() && self.until.is_none_or(|until| Instant::now() < until)
     }
 }
 
-impl Host {
+impl Terminal {
     fn farewell(&mut self) {
-        if self.signals.seen() {
-            self.tell("stopped");
+        if self.signals.interrupted() {
+            self.report("stopped");
         }
     }
 }
 
-fn until(span: Option<i64>) -> Option<Instant> {
-    span.map(|ns| Instant::now() + Duration::from_nanos(ns as u64))
+fn until(duration: Option<i64>) -> Option<Instant> {
+    duration.map(|ns| Instant::now() + Duration::from_nanos(ns as u64))
 }
 
 /// `sojourn-probe rpm serve`.
 pub fn serve_rpm(words: Vec<OsString>) -> Result<u8, Failure> {
     let mut options = RpmOptions::default();
     let mut port = options.at[0].port();
-    let (mut bind, mut span, mut quiet) = (Vec::new(), None, false);
+    let (mut bind, mut duration, mut quiet) = (Vec::new(), None, false);
     let (mut cert, mut key, mut cert_out) = (None::<PathBuf>, None::<PathBuf>, None::<PathBuf>);
     let mut parser = Parser::from_args(words);
     while let Some(arg) = parser.next().map_err(wrong)? {
         match arg {
             Long("bind") => bind.push(address(&mut parser)?),
             Long("port") => port = number(&mut parser, "--port", 0, u16::MAX)?,
-            Long("for") => span = Some(time(&mut parser, "a duration", "10 min", true)?),
+            Long("for") => duration = Some(time(&mut parser, "a duration", "10 min", true)?),
             Long("name") => options.names.push(text(&mut parser)?),
             Long("cert") => cert = Some(text(&mut parser)?.into()),
             Long("key") => key = Some(text(&mut parser)?.into()),
@@ -126,13 +128,13 @@ pub fn serve_rpm(words: Vec<OsString>) -> Result<u8, Failure> {
         }
         (Some(_), Some(_)) => {
             return Err(Failure::new(
-                "--cert-out and --name are for a certificate made at start, not for --cert",
+                "--cert-out and --name apply to a self-signed certificate, not to --cert",
                 "",
             ));
         }
-        _ => return Err(Failure::new("--cert and --key go together", "")),
+        _ => return Err(Failure::new("--cert and --key must be given together", "")),
     };
-    let signals = Signals::heeded()?;
+    let signals = Signals::install()?;
     let server = RpmServer::start(&options)
         .map_err(|Problem { problem, hint }| Failure::new(problem, hint))?;
     if let (Some(file), Some(certificate)) = (&cert_out, server.certificate()) {
@@ -143,26 +145,27 @@ pub fn serve_rpm(words: Vec<OsString>) -> Result<u8, Failure> {
     for at in server.addresses() {
         show(&format!("serving RPM at https://{at}"));
     }
-    let mut host = Host { until: until(span), quiet, signals };
+    let mut terminal = Terminal { until: until(duration), quiet, signals };
     if server.addresses().iter().all(|at| at.ip().is_loopback()) {
-        host.tell("only this host can reach it; for others: --bind ADDRESS, 0.0.0.0 for all");
+        terminal.report("only this host can reach it; for other hosts: --bind ADDRESS, or 0.0.0.0 for all addresses");
     }
     if server.certificate().is_some() {
         let trusted = match &cert_out {
             Some(file) => format!("--ca {}", file.display()),
             None => "--insecure".into(),
         };
-        host.tell(&format!("its certificate is its own: sojourn rpm measure URL {trusted}"));
+        terminal
+            .report(&format!("its certificate is self-signed: sojourn rpm measure URL {trusted}"));
     }
-    while host.go_on() {
+    while terminal.go_on() {
         std::thread::sleep(LOOK_EVERY);
         for words in server.take_lines() {
-            host.tell(&words);
+            terminal.report(&words);
         }
     }
-    host.farewell();
+    terminal.farewell();
     let served = server.served();
-    host.tell(&format!(
+    terminal.report(&format!(
         "{} connections, {} of them refused; {:.0} MB sent, {:.0} MB received",
         served.accepted,
         served.refused,

@@ -1,4 +1,4 @@
-//! What `--help` says, with the defaults as they are.
+//! The text of `--help`, with the current defaults.
 
 use live::caps::Caps;
 use live::session::{Kind, PORT, Plan};
@@ -7,7 +7,7 @@ use values::quantity::{format_duration, format_size};
 
 use crate::arguments::SECRET;
 
-/// All of it.
+/// Returns the whole text.
 pub fn help() -> String {
     let Caps { seconds, bytes, streams, clients } = Caps::default();
     let rpm = RpmOptions::default();
@@ -17,51 +17,53 @@ pub fn help() -> String {
         "\
 sojourn-probe {version}: the servers and a client of sojourn, without Python
 
-sojourn-probe serve [OPTIONS]               take and give load, turn probes round
-  --bind ADDRESS     listen there; may be repeated; 0.0.0.0 and :: are all [loopback]
-  --port N           TCP and UDP; 0: any [{PORT}]
-  --for TIME         stop after this time: 10min, 7d [when told to]
-  --once             stop when the first client that came is gone
-  --bytes SIZE       sent and received for a client in an hour [{bytes}]
-  --seconds N        of load for a client in an hour, each direction by itself [{seconds}]
+sojourn-probe serve [OPTIONS]               receive and send load, return probes
+  --bind ADDRESS     listen at this address; may be repeated; 0.0.0.0 and ::
+                     are all addresses [loopback]
+  --port N           TCP and UDP port; 0: any free port [{PORT}]
+  --for TIME         stop after this time: 10min, 7d [run until stopped]
+  --once             stop when the first client has left
+  --bytes SIZE       bytes sent and received per client and hour [{bytes}]
+  --seconds N        seconds of load per client and hour; both directions count twice [{seconds}]
   --streams N        TCP connections in one direction [{streams}]
-  --clients N        sessions at once; a client may have a quarter of them [{clients}]
-  --secret WORD|@FILE  let in only clients that have it [the environment's {SECRET}]
-  -q                 no talk
+  --clients N        simultaneous sessions; one client may have a quarter of them [{clients}]
+  --secret WORD|@FILE  admit only clients with this secret [environment variable {SECRET}]
+  -q                 no messages
 
 sojourn-probe measure [OPTIONS] HOST[:PORT]  delay idle and under load, goodput
   HOST runs sojourn-probe serve, or sojourn serve.
-  --port N           the server's [{PORT}]
-  --secret WORD|@FILE  the server's, if it has one [the environment's {SECRET}]
+  --port N           the server's port [{PORT}]
+  --secret WORD|@FILE  the server's secret, if it has one [environment variable {SECRET}]
   -4, -6             IPv4 only, IPv6 only
   -n, --streams N    TCP connections in each loaded direction [{own_streams}]
-  --cc NAME          congestion control of the senders [each host's own]
-  --dscp NAME|N      codepoint of streams and probes, both ways: ef, cs1, le, 0 to 63 [cs0]
-  --ecn              also what becomes of ECN and DSCP on the way, and whether a queue marks
-  -l, --length TIME  of each loaded phase [{length}]
-  --idle TIME        of each idle phase [{idle}]
-  --phase KIND       idle, download, upload or both; in this order, may be repeated
+  --cc NAME          congestion control of the senders [each host's default]
+  --dscp NAME|N      DSCP of streams and probes, both directions: ef, cs1, le, 0 to 63 [cs0]
+  --ecn              also test how the path changes ECN and DSCP, and whether a queue marks
+  -l, --length TIME  length of each loaded phase [{length}]
+  --idle TIME        length of each idle phase [{idle}]
+  --phase KIND       idle, download, upload or both; repeat for several phases, in order
                      [idle download upload both idle]
-  --ping TARGET      udp, icmp (both: the server), gateway, \"hop 2\", or any host; the first that
-                     answers is what numbers are of; may be repeated [udp icmp gateway \"hop 2\"]
-  --interval TIME    from probe to probe of a target [{interval}]
-  --iface IFACE      whose qdisc is watched, or none [that towards the server]
-  --json             one JSON object instead of text
-  -o FILE            keep everything for sojourn import FILE, from the end of the first phase on
-  --force            -o may replace what is in FILE
-  -q                 no progress, no talk
+  --ping TARGET      udp, icmp (both: the server), gateway, \"hop 2\", or any host; may be
+                     repeated; the numbers are those of the first one that answers
+                     [udp icmp gateway \"hop 2\"]
+  --interval TIME    time between probes of a target [{interval}]
+  --iface IFACE      interface whose qdisc is sampled, or none [the one towards the server]
+  --json             print one JSON object instead of text
+  -o FILE            save the session for sojourn import FILE, after each phase
+  --force            let -o replace the content of FILE
+  -q                 no progress, no messages
 
 sojourn-probe rpm serve [OPTIONS]           serve clients that measure responsiveness
   --bind ADDRESS     as above
-  --port N           TCP; 0: any [{rpm_port}]
-  --for TIME         stop after this time [when told to]
-  --name HOST        also a name that its certificate is for; may be repeated
-  --cert FILE, --key FILE  its certificate chain and key, PEM [made at start]
-  --cert-out FILE    write the certificate made at start there
-  --bytes SIZE       moved for a client in an hour [{rpm_bytes}]
-  --seconds N        that a connection may live [{rpm_seconds}]
-  --connections N    that a client may have at once [{connections}]
-  -q                 no talk",
+  --port N           TCP port; 0: any free port [{rpm_port}]
+  --for TIME         stop after this time [run until stopped]
+  --name HOST        additional name for the self-signed certificate; may be repeated
+  --cert FILE, --key FILE  certificate chain and key, PEM [self-signed]
+  --cert-out FILE    write the self-signed certificate to FILE
+  --bytes SIZE       bytes per client and hour [{rpm_bytes}]
+  --seconds N        longest lifetime of a connection [{rpm_seconds}]
+  --connections N    simultaneous connections per client [{connections}]
+  -q                 no messages",
         version = env!("CARGO_PKG_VERSION"),
         bytes = format_size(bytes),
         own_streams = plan.streams,
@@ -75,7 +77,7 @@ sojourn-probe rpm serve [OPTIONS]           serve clients that measure responsiv
     )
 }
 
-/// Rows below a header; the first column is of words, the others are numbers.
+/// Formats rows below a header; the first column is text, the others are numbers.
 pub fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
@@ -91,7 +93,7 @@ pub fn table(rows: &[Vec<String>]) -> String {
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Three digits, as sojourn's tables have them: 0.123, 12.3, 1234.
+/// Returns three significant digits, as in sojourn's tables: 0.123, 12.3, 1234.
 pub fn three(value: f64) -> String {
     if !value.is_finite() {
         return "-".into();

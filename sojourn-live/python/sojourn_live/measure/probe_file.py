@@ -1,5 +1,5 @@
 """What `sojourn-probe measure -o` wrote, as a Run: the plan, the facts and the tables of a session,
-as JSON (crates/standalone/src/kept.rs).
+as JSON (crates/standalone/src/session_file.rs).
 
 A file may come from anywhere: it is checked before anything is made of it.
 """

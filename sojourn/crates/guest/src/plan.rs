@@ -485,15 +485,15 @@ impl Plan {
             if tap.card.is_some() == tap.seen.is_some() {
                 return Err(format!("taps[{i}]: needs a card or stages, and not both"));
             }
-            let Some(seen) = &tap.seen else { continue };
-            if seen.stages.len() < 2 {
+            let Some(stages) = &tap.seen else { continue };
+            if stages.stages.len() < 2 {
                 return Err(format!("taps[{i}]: needs at least two stages"));
             }
-            for point in seen.stages.iter().flat_map(|s| &s.points) {
+            for point in stages.stages.iter().flat_map(|s| &s.points) {
                 needs(format!("taps[{i}]"), &point.namespace)?;
             }
             let flows = self.flows.len() as u32;
-            if seen.only.iter().flatten().any(|&(flow, _)| flow >= flows) {
+            if stages.only.iter().flatten().any(|&(flow, _)| flow >= flows) {
                 return Err(format!("taps[{i}]: `only` names a flow that does not exist"));
             }
         }
@@ -642,10 +642,10 @@ pub(crate) mod tests {
         assert_eq!(plan.setup[1], text("/proc/x", "1", None));
         assert_eq!(plan.events, [Event { at_ns: 5, step: text("/sys/y", "2", Some("b")) }]);
         assert_eq!((plan.devices[0].link, &plan.devices[0].gauges), (3, &vec!["g".to_string()]));
-        let seen = plan.taps[0].seen.as_ref().unwrap();
-        assert_eq!(seen.only, Some(vec![(0, true)]));
-        assert_eq!(seen.stages[1].points[0].direction, Direction::Out);
-        assert_eq!(seen.drops, Drops { in_order: true, how: How::Head, limit: Some(5) });
+        let stages = plan.taps[0].seen.as_ref().unwrap();
+        assert_eq!(stages.only, Some(vec![(0, true)]));
+        assert_eq!(stages.stages[1].points[0].direction, Direction::Out);
+        assert_eq!(stages.drops, Drops { in_order: true, how: How::Head, limit: Some(5) });
         let flow = &plan.flows[0];
         assert_eq!((flow.port, flow.start_ns, flow.stop_ns, flow.ds), (5001, 7, Some(8), 184));
         assert_eq!(
@@ -692,8 +692,8 @@ pub(crate) mod tests {
             "/output",
             "/output/mount",
         ] {
-            let said = refused(&format!("{place}/bloat"), json!(1));
-            assert!(said.contains("unknown field `bloat`"), "{place}: {said}");
+            let message = refused(&format!("{place}/bloat"), json!(1));
+            assert!(message.contains("unknown field `bloat`"), "{place}: {message}");
         }
     }
 
@@ -703,9 +703,9 @@ pub(crate) mod tests {
             |text: String| text.replace(r#":"a""#, r#":"x""#).replace(r#":"b""#, r#":"y""#);
         let mut check: Value = serde_json::from_str(&renamed(plan().to_string())).unwrap();
         check["namespaces"] = json!(["x", "y"]);
-        let mut whole = plan();
-        whole["check"] = check.clone();
-        let parsed = Plan::parse(&whole.to_string()).unwrap();
+        let mut with_check = plan();
+        with_check["check"] = check.clone();
+        let parsed = Plan::parse(&with_check.to_string()).unwrap();
         assert_eq!(parsed.check.unwrap().namespaces, ["x", "y"]);
         assert_eq!(refused("/check", plan()), "check: 'a' is a namespace of the run itself");
         check["namespaces"] = json!(["x"]);
@@ -759,9 +759,9 @@ pub(crate) mod tests {
             ("/flows/0/traffic/bps", json!(0), "bps: 0 never sends"),
             ("/flows/0/traffic/off_ns", Value::Null, "on_ns and off_ns must be given together"),
         ];
-        for (place, value, said) in cases {
+        for (place, value, message) in cases {
             let error = refused(place, value);
-            assert!(error.contains(said), "{place}: {error}");
+            assert!(error.contains(message), "{place}: {error}");
         }
         let flow = plan()["flows"][0].clone();
         let error = refused("/flows", json!([flow, flow]));

@@ -371,7 +371,7 @@ mod tests {
         each.collect()
     }
 
-    fn gone(
+    fn drop_times_of(
         rows: &[(i64, i64, i32)],
         in_order: bool,
         how: How,
@@ -383,18 +383,18 @@ mod tests {
     #[test]
     fn what_was_overtaken_in_order_is_gone_and_what_is_behind_may_wait() {
         let rows = [(10, 20, 0), (12, NEVER, 0), (14, 30, 0), (25, NEVER, 0)];
-        assert_eq!(gone(&rows, true, How::Arrival, None), [None, Some(12), None, None]);
-        assert_eq!(gone(&rows, true, How::Departure, None), [None, Some(30), None, None]);
+        assert_eq!(drop_times_of(&rows, true, How::Arrival, None), [None, Some(12), None, None]);
+        assert_eq!(drop_times_of(&rows, true, How::Departure, None), [None, Some(30), None, None]);
         // A packet that waits longer than every other one was dropped, whatever follows.
         let rows = [(10, NEVER, 2), (100, 105, 0), (200, 210, 0)];
-        assert_eq!(gone(&rows, false, How::Departure, None)[0], Some(10));
+        assert_eq!(drop_times_of(&rows, false, How::Departure, None)[0], Some(10));
     }
 
     #[test]
     fn a_fair_queues_drop_is_dated_by_its_flows_next_departure() {
         let rows = [(10, NEVER, 0), (11, 12, 2), (13, 40, 0)];
-        assert_eq!(gone(&rows, false, How::Departure, None), [Some(40), None, None]);
-        assert_eq!(gone(&rows, true, How::Departure, None), [Some(12), None, None]);
+        assert_eq!(drop_times_of(&rows, false, How::Departure, None), [Some(40), None, None]);
+        assert_eq!(drop_times_of(&rows, true, How::Departure, None), [Some(12), None, None]);
     }
 
     #[test]
@@ -402,7 +402,7 @@ mod tests {
         // Two packets fit: the third is refused on arrival; the fourth is dropped at its dequeue.
         let rows = [(10, 50, 0), (11, 60, 0), (12, NEVER, 0), (55, NEVER, 0), (61, 70, 0)];
         assert_eq!(
-            gone(&rows, true, How::Departure, Some(2)),
+            drop_times_of(&rows, true, How::Departure, Some(2)),
             [None, None, Some(12), Some(70), None]
         );
     }
@@ -410,6 +410,6 @@ mod tests {
     #[test]
     fn the_head_goes_when_one_more_than_the_limit_comes() {
         let rows = [(10, NEVER, 0), (11, 40, 0), (12, 50, 0)];
-        assert_eq!(gone(&rows, true, How::Head, Some(2)), [Some(12), None, None]);
+        assert_eq!(drop_times_of(&rows, true, How::Head, Some(2)), [Some(12), None, None]);
     }
 }

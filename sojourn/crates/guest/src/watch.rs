@@ -301,7 +301,7 @@ impl Watch {
         let at = serial.wrapping_sub(self.first) as usize;
         let slot = self.held.get_mut(at);
         let known = slot.is_some();
-        let found = slot.and_then(Option::take);
+        let packet = slot.and_then(Option::take);
         while self.held.front().is_some_and(Option::is_none) {
             self.held.pop_front();
             self.first = self.first.wrapping_add(1);
@@ -309,7 +309,7 @@ impl Watch {
         if !known {
             self.unexpected += 1;
         }
-        found
+        packet
     }
 
     /// A packet's wait ends at `t`, by a dequeue or a drop.

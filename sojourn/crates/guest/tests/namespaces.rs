@@ -69,13 +69,13 @@ fn run(name: &str, plan: &Value) -> (Output, PathBuf) {
 
 fn results(name: &str, plan: &Value) -> Results {
     let (done, out) = run(name, plan);
-    let said = String::from_utf8_lossy(&done.stdout).into_owned();
-    assert!(done.status.success(), "{said}{}", String::from_utf8_lossy(&done.stderr));
-    let marks: Vec<&str> = said.lines().map(|l| l.split(' ').next().unwrap()).collect();
+    let output = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(done.status.success(), "{output}{}", String::from_utf8_lossy(&done.stderr));
+    let marks: Vec<&str> = output.lines().map(|l| l.split(' ').next().unwrap()).collect();
     let check = plan.get("check").map(|_| "@CHECK");
     let expected: Vec<&str> =
         ["@BOOT"].into_iter().chain(check).chain(["@START", "@DONE", "@END"]).collect();
-    assert_eq!(marks, expected, "{said}");
+    assert_eq!(marks, expected, "{output}");
     let mut files = HashMap::new();
     let tar = std::fs::read(out).unwrap();
     let mut at = 0;
@@ -434,18 +434,18 @@ fn a_hosts_own_queue_is_seen_before_it_by_a_copy_under_clsact() {
 #[test]
 fn what_is_wrong_is_said() {
     or_leave_out!();
-    let said = |name: &str, plan: &Value| {
+    let run_output = |name: &str, plan: &Value| {
         let (done, out) = run(name, plan);
         assert!(!out.exists(), "no results");
         (done.status.code(), String::from_utf8_lossy(&done.stdout).into_owned())
     };
-    let (code, text) = said("unknown-qdisc", &base("qdisc add dev s root bloat\n"));
+    let (code, text) = run_output("unknown-qdisc", &base("qdisc add dev s root bloat\n"));
     assert_eq!(code, Some(1));
     assert!(text.contains("@FAIL setup[") && text.contains("`tc -batch -` in router"), "{text}");
 
     let mut plan = base("qdisc add dev s root pfifo\n");
     plan["frobnicate"] = json!(1);
-    let (code, text) = said("unknown-field", &plan);
+    let (code, text) = run_output("unknown-field", &plan);
     assert_eq!(code, Some(2));
     assert!(text.contains("unknown field `frobnicate`"), "{text}");
 
@@ -456,12 +456,12 @@ fn what_is_wrong_is_said() {
         json!({"kind": "bulk", "bytes": null,
         "tcp": {"congestion": "bloat", "mss": null, "window_bytes": null}})
     )]);
-    let (_, text) = said("unknown-congestion", &plan);
+    let (_, text) = run_output("unknown-congestion", &plan);
     assert!(text.contains("flow 'a': this kernel has no congestion control 'bloat'"), "{text}");
 
     let mut plan = base("qdisc add dev s root pfifo\n");
     plan["deadline_ns"] = json!(500_000_000);
-    let (code, text) = said("deadline", &plan);
+    let (code, text) = run_output("deadline", &plan);
     assert_eq!(code, Some(1));
     assert!(text.contains("@FAIL deadline"), "{text}");
 }

@@ -401,8 +401,9 @@ mod tests {
 
     #[test]
     fn a_refused_connection_is_an_error() {
-        let gone = listener().address().unwrap();
-        let mut sender = Sender::connect(LOOPBACK, gone, Some(1), &Options::default()).unwrap();
+        let closed_port = listener().address().unwrap();
+        let mut sender =
+            Sender::connect(LOOPBACK, closed_port, Some(1), &Options::default()).unwrap();
         let mut epoll = Epoll::new().unwrap();
         epoll.add(&sender, Interest::WritableEdge, 1).unwrap();
         epoll.wait(Some(10_000), &mut Vec::new()).unwrap();

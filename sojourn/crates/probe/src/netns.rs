@@ -24,9 +24,9 @@ impl Namespace {
     pub fn new() -> io::Result<Namespace> {
         let home = Namespace::current()?;
         sys::unshare_network()?;
-        let made = Namespace::current();
+        let namespace = Namespace::current();
         home.enter()?;
-        made
+        namespace
     }
 
     /// Moves the calling thread, and the programs that it starts, into this namespace.

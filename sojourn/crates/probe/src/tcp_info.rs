@@ -152,8 +152,8 @@ impl TcpInfo {
     /// Returns the bytes in flight, as the kernel counts them: sent minus received or lost, plus
     /// retransmitted.
     pub fn inflight_bytes(&self) -> u64 {
-        let gone = self.sacked_segments + self.lost_segments;
-        let segments = (self.unacked_segments + self.retrans_segments).saturating_sub(gone);
+        let left_network = self.sacked_segments + self.lost_segments;
+        let segments = (self.unacked_segments + self.retrans_segments).saturating_sub(left_network);
         u64::from(segments) * u64::from(self.snd_mss_bytes)
     }
 }
@@ -193,11 +193,11 @@ mod tests {
 
     #[test]
     fn an_older_kernel_lacks_the_end_and_one_too_old_is_refused() {
-        let whole = TcpInfo::parse(&bytes()).unwrap();
+        let complete = TcpInfo::parse(&bytes()).unwrap();
         let of_6_2 = TcpInfo::parse(&bytes()[..240]).unwrap();
-        assert_eq!(of_6_2, TcpInfo { total_rto: None, ..whole });
+        assert_eq!(of_6_2, TcpInfo { total_rto: None, ..complete });
         let of_5_4 = TcpInfo::parse(&bytes()[..232]).unwrap();
-        assert_eq!(of_5_4, TcpInfo { rcv_wnd_bytes: None, total_rto: None, ..whole });
+        assert_eq!(of_5_4, TcpInfo { rcv_wnd_bytes: None, total_rto: None, ..complete });
         assert_eq!(TcpInfo::parse(&bytes()[..231]), None);
     }
 

@@ -1,25 +1,25 @@
-//! What each source has had of the server in an hour: load and bytes, over all its sessions.
+//! The use of the server by each source in an hour: load time and bytes, over all its sessions.
 //!
-//! A source is a `probe::source`. All of a source's clients share its account; it is begun anew an
-//! hour after it was opened.
+//! A source is a `probe::source`. All clients of a source share its account, which is reset an hour
+//! after it was opened.
 
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::rc::Rc;
 
-/// How long what a source has had is held against it, ns.
+/// Time after which an account is reset, ns.
 const HOUR: i64 = 3_600 * 1_000_000_000;
-/// Accounts are looked through for those that are over when there are this many.
+/// At this number of accounts, expired ones are removed.
 const MANY: usize = 1024;
 
-/// What one source has had.
+/// One source's use of the server.
 #[derive(Debug, Default)]
 pub struct Account {
     opened: Cell<i64>,
     milliseconds: Cell<u64>,
     bytes: Cell<u64>,
-    told: Cell<bool>,
+    refusal_reported: Cell<bool>,
 }
 
 impl Account {
@@ -28,50 +28,49 @@ impl Account {
             self.opened.set(now);
             self.milliseconds.set(0);
             self.bytes.set(0);
-            self.told.set(false);
+            self.refusal_reported.set(false);
         }
     }
 
-    /// Time of load that was granted and not given back, ms.
+    /// Returns the load time that was granted and not given back, ms.
     pub fn milliseconds(&self, now: i64) -> u64 {
         self.renew(now);
         self.milliseconds.get()
     }
 
-    /// Bytes that were moved.
+    /// Returns the bytes sent and received.
     pub fn bytes(&self, now: i64) -> u64 {
         self.renew(now);
         self.bytes.get()
     }
 
-    /// A load of this length is granted.
+    /// Charges a load of this length.
     pub fn grant(&self, milliseconds: u64) {
         self.milliseconds.set(self.milliseconds.get() + milliseconds);
     }
 
-    /// So much of what was granted was not used.
+    /// Gives back unused load time.
     pub fn give_back(&self, milliseconds: u64) {
         self.milliseconds.set(self.milliseconds.get().saturating_sub(milliseconds));
     }
 
-    /// So many bytes more have been moved.
+    /// Charges bytes.
     pub fn charge(&self, bytes: u64) {
         self.bytes.set(self.bytes.get() + bytes);
     }
 
-    /// Whether the server's owner is to be told that this source is refused something: once an
-    /// hour.
-    pub fn tell_refused(&self) -> bool {
-        !self.told.replace(true)
+    /// Whether the server should report a refusal of this source to its owner: once an hour.
+    pub fn should_report_refusal(&self) -> bool {
+        !self.refusal_reported.replace(true)
     }
 }
 
-/// Everyone's accounts.
+/// The accounts of all sources.
 #[derive(Debug, Default)]
 pub struct Accounts(HashMap<IpAddr, Rc<Account>>);
 
 impl Accounts {
-    /// The account of whoever has this address.
+    /// Returns the account of an address.
     pub fn of(&mut self, address: IpAddr, now: i64) -> Rc<Account> {
         if self.0.len() >= MANY {
             self.0.retain(|_, account| {
@@ -99,9 +98,9 @@ mod tests {
         assert_eq!((neighbour.milliseconds(7), neighbour.bytes(7)), (9000, 70));
         neighbour.give_back(4000);
         assert_eq!(account.milliseconds(HOUR + 4), 5000);
-        assert!(account.tell_refused() && !account.tell_refused());
+        assert!(account.should_report_refusal() && !account.should_report_refusal());
         assert_eq!((account.milliseconds(HOUR + 5), account.bytes(HOUR + 5)), (0, 0));
-        assert!(account.tell_refused());
+        assert!(account.should_report_refusal());
         assert_eq!(accounts.of("192.0.2.1".parse().unwrap(), 8).bytes(8), 0);
     }
 

@@ -1,4 +1,4 @@
-//! A client of the server: its control connection, its loads, and what it has used of its caps.
+//! A client of the server: its control connection, its loads, and its use of the limits.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write};
@@ -17,34 +17,34 @@ use crate::load::Load;
 use crate::protocol::{self, Direction, LINE, Lines, Reply, Request};
 
 const SECOND: i64 = 1_000_000_000;
-/// For all connections of a load to come.
+/// Time for all connections of a load to be opened.
 const GATHER: i64 = 15 * SECOND;
-/// For what is under way to arrive when a load has ended.
+/// Time for data in flight to arrive after the end of a load.
 const DRAIN: i64 = 5 * SECOND;
-/// When nothing has come for so long then, nothing will: the end of a connection may be lost like
-/// any packet.
+/// If no data arrives for this time, none will: the end of a connection may be lost like any
+/// packet.
 const QUIET: i64 = SECOND / 2;
-/// Samples of one client at most: their memory is ours.
+/// Largest number of samples for one client, because they use the server's memory.
 const SAMPLES: u64 = 200_000;
-/// The shortest time between two samples, ms.
+/// Shortest sample interval, ms.
 const LEAST_SAMPLE_MS: u32 = 10;
-/// Samples in a line: some 150 bytes each.
+/// Samples per line: some 150 bytes each.
 const ROWS: usize = 250;
-/// What a client may leave unread, bytes, before it is taken for gone.
+/// Unread output, bytes, at which a client counts as gone.
 const UNREAD: usize = 64 << 20;
 
-/// How far a load is.
+/// Progress of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Its connections are to come until then.
+    /// Its connections must be opened before this time.
     Gathering(i64),
-    /// They have come; it is to begin until then.
+    /// All connections are open; the load must start before this time.
     Complete(i64),
-    /// It goes on until then.
+    /// The load runs until this time.
     Going(i64),
-    /// What is under way is to arrive until then, or until nothing has come for a while.
+    /// Data in flight may arrive until this time, or until none has arrived for `QUIET`.
     Draining(i64),
-    /// All has been said of it.
+    /// All results were sent.
     Over,
 }
 
@@ -59,21 +59,21 @@ impl State {
     }
 }
 
-struct Served {
+struct ServedLoad {
     load: Load,
     state: State,
     options: Options,
     length: i64,
     interval: i64,
-    /// The next sample.
+    /// Time of the next sample.
     due: i64,
-    /// Bytes when they were last seen to have grown, and when that was.
+    /// The bytes at the last increase, and its time.
     grown: (u64, i64),
     why: String,
 }
 
-impl Served {
-    /// What it was granted and has not used, if it can still be used.
+impl ServedLoad {
+    /// Returns the granted load time that can still be used, ms.
     fn unused_ms(&self, now: i64) -> u64 {
         let left = match self.state {
             State::Gathering(_) | State::Complete(_) => self.length,
@@ -90,19 +90,19 @@ pub struct Client {
     from: IpAddr,
     token: u64,
     caps: Caps,
-    /// Its source's, of which it has charged so many bytes.
+    /// The source's account, and the bytes of this client that were charged to it.
     account: Rc<Account>,
     charged: u64,
     lines: Lines,
-    /// What is still to be written.
+    /// Output not written yet.
     out: Vec<u8>,
-    loads: BTreeMap<u32, Served>,
+    loads: BTreeMap<u32, ServedLoad>,
     samples: u64,
     silent_until: i64,
 }
 
 impl Client {
-    /// One who has said hello.
+    /// Creates a client that has completed its hello.
     pub fn new(
         stream: TcpStream,
         from: IpAddr,
@@ -126,22 +126,22 @@ impl Client {
         }
     }
 
-    /// Its address.
+    /// Returns its address.
     pub fn from(&self) -> IpAddr {
         self.from
     }
 
-    /// What it is known by.
+    /// Returns its token.
     pub fn token(&self) -> u64 {
         self.token
     }
 
-    /// Bytes of all its loads.
+    /// Returns the bytes of all its loads.
     pub fn moved(&self) -> u64 {
         self.loads.values().map(|served| served.load.moved()).sum()
     }
 
-    /// Puts what it has moved on its source's account; what that has in this hour.
+    /// Charges its bytes to the source's account; returns the account's bytes of this hour.
     pub fn settle(&mut self, now: i64) -> u64 {
         let had = self.account.bytes(now);
         let moved = self.moved();
@@ -150,7 +150,7 @@ impl Client {
         had + more
     }
 
-    /// It goes: what was granted and not used goes back.
+    /// The client leaves: returns the granted but unused load time to the account.
     pub fn leave(&mut self, now: i64) {
         for served in self.loads.values() {
             self.account.give_back(served.unused_ms(now));
@@ -158,29 +158,29 @@ impl Client {
         self.settle(now);
     }
 
-    /// Says something, now or as soon as the connection takes it.
-    pub fn say(&mut self, reply: &Reply) {
+    /// Sends a message, now or when the connection is writable.
+    pub fn send(&mut self, reply: &Reply) {
         self.out.extend(protocol::line(reply));
         self.flush();
     }
 
-    /// Writes what is to be written, as far as the connection takes it.
+    /// Writes as much output as the connection accepts.
     pub fn flush(&mut self) {
         while !self.out.is_empty() {
             match self.stream.write(&self.out) {
                 Ok(written) => drop(self.out.drain(..written)),
-                // What is broken is seen when it is read.
+                // A broken connection is detected on the next read.
                 Err(_) => return,
             }
         }
     }
 
-    /// Whether something is still to be written.
-    pub fn has_to_say(&self) -> bool {
+    /// Whether there is output not written yet.
+    pub fn has_output(&self) -> bool {
         !self.out.is_empty()
     }
 
-    /// When there is something to do.
+    /// Returns the time of the next action.
     pub fn next_due(&self) -> Option<i64> {
         let loads = self.loads.values().filter_map(|served| {
             let until = served.state.until()?;
@@ -193,8 +193,8 @@ impl Client {
         loads.chain([self.silent_until]).min()
     }
 
-    /// Reads what the client says. What begins to send is put into `begun`: (load, stream,
-    /// descriptor). An error is why it is to go.
+    /// Reads and handles the client's messages. Connections that begin to send are added to
+    /// `begun`: (load, stream, descriptor). An error is the reason to remove the client.
     pub fn on_readable(
         &mut self,
         now: i64,
@@ -204,27 +204,27 @@ impl Client {
         begun: &mut Vec<(u32, u32, RawFd)>,
     ) -> Result<(), String> {
         match self.lines.read(&mut self.stream) {
-            Ok(0) => return Err("it closed the connection".into()),
+            Ok(0) => return Err("connection closed".into()),
             Ok(_) => {}
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
                 return Ok(());
             }
             Err(error) => return Err(error.to_string()),
         }
-        // What comes at once is at most a line's length: not many lines wait at any time.
+        // One read returns at most the length of one line, so few lines wait at any time.
         while let Some(line) = self.lines.next_line().map_err(|e| self.refused(e.to_string()))? {
             let request =
                 protocol::parse::<Request>(&line).map_err(|e| self.refused(e.to_string()))?;
             self.silent_until = now + silence;
             match request {
-                Request::Clock { at } => self.say(&Reply::Clock { asked: at, at: clock.now() }),
-                Request::Heard => {
+                Request::Clock { at } => self.send(&Reply::Clock { asked: at, at: clock.now() }),
+                Request::Received => {
                     let latest = known.received(self.token).latest();
                     let (latest, bits) =
                         latest.map_or((None, 0), |(latest, bits)| (Some(latest), bits));
-                    self.say(&Reply::Heard { latest, bits });
+                    self.send(&Reply::Received { latest, bits });
                 }
-                Request::Bye => return Err("it was done".into()),
+                Request::Bye => return Err("session finished".into()),
                 Request::Stop { load } if self.loads.contains_key(&load) => {
                     self.stop(load, "", now)
                 }
@@ -251,11 +251,13 @@ impl Client {
                     self.answer(marked);
                 }
                 request @ Request::Load { .. } => {
-                    let made = self.make(request, now);
-                    self.answer(made);
+                    let reply = self.prepare_load(request, now);
+                    self.answer(reply);
                 }
                 Request::Hello { .. } | Request::Prove { .. } | Request::Stream { .. } => {
-                    return Err(self.refused("that was not to be said here".into()));
+                    return Err(
+                        self.refused("this message is not allowed on a control connection".into())
+                    );
                 }
             }
         }
@@ -264,15 +266,15 @@ impl Client {
 
     fn answer(&mut self, result: Result<Reply, String>) {
         let reply = result.unwrap_or_else(|why| Reply::Refused { why });
-        self.say(&reply);
+        self.send(&reply);
     }
 
     fn refused(&mut self, why: String) -> String {
-        self.say(&Reply::Refused { why: why.clone() });
+        self.send(&Reply::Refused { why: why.clone() });
         why
     }
 
-    fn make(&mut self, request: Request, now: i64) -> Result<Reply, String> {
+    fn prepare_load(&mut self, request: Request, now: i64) -> Result<Reply, String> {
         let Request::Load {
             load,
             direction,
@@ -284,18 +286,18 @@ impl Client {
             ecn,
         } = request
         else {
-            unreachable!("only a load is made");
+            unreachable!("only a load request gets here");
         };
         self.caps.streams(streams)?;
         let moved = self.settle(now);
         self.caps.bytes(moved)?;
         self.caps.seconds(self.account.milliseconds(now), u64::from(milliseconds))?;
         if self.loads.contains_key(&load) {
-            return Err(format!("there is a load {load} already"));
+            return Err(format!("load {load} already exists"));
         }
         if sample_ms < LEAST_SAMPLE_MS {
             return Err(format!(
-                "samples are {LEAST_SAMPLE_MS} ms apart at least; {sample_ms} were asked for"
+                "the shortest sample interval is {LEAST_SAMPLE_MS} ms; {sample_ms} ms was requested"
             ));
         }
         let samples = self.samples + u64::from(streams) * (u64::from(milliseconds / sample_ms) + 2);
@@ -308,7 +310,7 @@ impl Client {
         mark(dscp)?;
         self.account.grant(u64::from(milliseconds));
         self.samples = samples;
-        let served = Served {
+        let served = ServedLoad {
             load: Load::new(direction == Direction::Down, streams as usize).with_ecn(ecn),
             state: State::Gathering(now + GATHER),
             options: Options { congestion, ds: dscp << 2, ..Options::default() },
@@ -322,11 +324,11 @@ impl Client {
         Ok(Reply::Ready { load })
     }
 
-    /// Why a data connection does not belong to this load.
+    /// Fails if a data connection does not belong to this load.
     pub fn may_join(&self, number: u32, stream: u32) -> Result<(), String> {
         let served = self.loads.get(&number).ok_or_else(|| format!("there is no load {number}"))?;
         if !matches!(served.state, State::Gathering(_)) {
-            return Err(format!("load {number} takes no more streams"));
+            return Err(format!("load {number} accepts no more streams"));
         }
         if served.load.lacks(stream as usize) {
             return Ok(());
@@ -339,8 +341,8 @@ impl Client {
         self.loads.get(&number).is_some_and(|served| served.load.sends())
     }
 
-    /// A data connection has come, which may. `early`: bytes of it that were read with its first
-    /// line.
+    /// Adds a data connection that `may_join` has allowed. `early` is the number of bytes read with
+    /// its first line.
     pub fn join(&mut self, number: u32, stream: u32, fd: OwnedFd, early: u64, now: i64) {
         let Some(served) = self.loads.get_mut(&number) else {
             return;
@@ -348,7 +350,7 @@ impl Client {
         let State::Gathering(until) = served.state else {
             return;
         };
-        // That this kernel has its congestion control was seen when the load was made.
+        // The congestion control was checked when the load was prepared.
         let applied = served.options.apply(&fd, self.from);
         served.load.add(stream as usize, fd, early);
         if let Err(error) = applied {
@@ -357,11 +359,12 @@ impl Client {
         }
         if served.load.absent() == 0 {
             served.state = State::Complete(until);
-            self.say(&Reply::Complete { load: number });
+            self.send(&Reply::Complete { load: number });
         }
     }
 
-    /// Begins a load. An error is why it can't; of one that is over its end was said.
+    /// Starts a load. Fails if it can't start; does nothing if it has already ended, because its
+    /// end was reported.
     fn go(
         &mut self,
         number: u32,
@@ -378,7 +381,7 @@ impl Client {
                     served.load.absent()
                 ));
             }
-            State::Going(_) => return Err(format!("load {number} goes on already")),
+            State::Going(_) => return Err(format!("load {number} is already running")),
             State::Draining(_) | State::Over => return Ok(()),
         }
         served.state = State::Going(now + served.length);
@@ -391,7 +394,7 @@ impl Client {
         Ok(())
     }
 
-    /// Ends a load, if it is not over.
+    /// Ends a load unless it has ended.
     fn stop(&mut self, number: u32, why: &str, now: i64) {
         let Some(served) = self.loads.get_mut(&number) else {
             return;
@@ -433,40 +436,39 @@ impl Client {
         served.state = State::Over;
         let (rows, why) = (served.load.take_rows(), served.why.clone());
         for part in rows.chunks(ROWS) {
-            self.say(&Reply::Samples { load: number, rows: part.to_vec() });
+            self.send(&Reply::Samples { load: number, rows: part.to_vec() });
         }
-        self.say(&Reply::Over { load: number, why });
+        self.send(&Reply::Over { load: number, why });
     }
 
-    /// Something happened to a data connection.
+    /// Handles an event of a data connection.
     pub fn on_data(&mut self, load: u32, stream: u32, closed: bool) {
         if let Some(served) = self.loads.get_mut(&load) {
             served.load.on_ready(stream as usize, closed);
         }
     }
 
-    /// Does what is due. An error is why the client is to go.
+    /// Does everything that is due. An error is the reason to remove the client.
     pub fn do_due(&mut self, now: i64) -> Result<(), String> {
         self.flush();
         if now >= self.silent_until {
-            return Err("it was silent for too long".into());
+            return Err("no message for too long".into());
         }
         if self.out.len() > UNREAD {
-            return Err("it does not read what it is told".into());
+            return Err("it does not read the server's messages".into());
         }
         let moved = self.settle(now);
         let spent = self.caps.bytes(moved).err();
         let numbers: Vec<u32> = self.loads.keys().copied().collect();
         for number in numbers {
-            let served =
-                &mut self.loads.get_mut(&number).expect("its number is of those there are");
+            let served = &mut self.loads.get_mut(&number).expect("the number is from the map");
             match served.state {
                 State::Gathering(until) if now >= until => {
                     let absent = served.load.absent();
-                    self.stop(number, &format!("{absent} of its streams did not come"), now);
+                    self.stop(number, &format!("{absent} of its streams did not connect"), now);
                 }
                 State::Complete(until) if now >= until => {
-                    self.stop(number, "it was not begun", now)
+                    self.stop(number, "it was not started in time", now)
                 }
                 State::Going(until) => {
                     if now >= served.due {
@@ -486,7 +488,7 @@ impl Client {
         Ok(())
     }
 
-    /// Ends everything, in words.
+    /// Ends all loads and the session, with a reason.
     pub fn end(&mut self, why: &str, now: i64) {
         let numbers: Vec<u32> = self.loads.keys().copied().collect();
         for number in numbers {
@@ -498,16 +500,16 @@ impl Client {
                 self.finish_if_over(number, now);
             }
         }
-        self.say(&Reply::Ending { why: why.into() });
+        self.send(&Reply::Ending { why: why.into() });
     }
 }
 
-/// Whether this is a codepoint.
+/// Fails unless this is a DSCP codepoint.
 fn mark(dscp: u8) -> Result<(), String> {
-    if dscp < 64 { Ok(()) } else { Err(format!("{dscp} is no codepoint: they are 0 to 63")) }
+    if dscp < 64 { Ok(()) } else { Err(format!("{dscp} is not a DSCP codepoint: use 0 to 63")) }
 }
 
-/// Whether this kernel has a congestion control and lets us have it.
+/// Fails unless this kernel has a congestion control and permits it.
 pub fn check_congestion(name: Option<&str>) -> Result<(), String> {
     let options = Options { congestion: name.map(str::to_string), ..Options::default() };
     let any = IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED);
@@ -521,7 +523,7 @@ mod tests {
 
     #[test]
     fn one_who_is_gone_without_a_word_is_let_go() {
-        // Half-open: his end of the connection never says that it is no more.
+        // Half-open: the client's end never signals that it is gone.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let far = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let near = listener.accept().unwrap().0;
@@ -530,6 +532,6 @@ mod tests {
         let mut client = Client::new(near, address, 1, Caps::default(), Rc::default(), 30 * SECOND);
         assert_eq!(client.next_due(), Some(30 * SECOND));
         assert_eq!(client.do_due(30 * SECOND - 1), Ok(()));
-        assert!(client.do_due(30 * SECOND).unwrap_err().contains("silent"));
+        assert!(client.do_due(30 * SECOND).unwrap_err().contains("no message"));
     }
 }

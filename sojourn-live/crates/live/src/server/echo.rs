@@ -1,8 +1,8 @@
-//! The server's echoes, on a thread of their own which the load does not disturb.
+//! The server's echoes, on their own thread, so the load does not delay them.
 //!
-//! A datagram is turned round only if it bears a client's token and comes from that client's
-//! address, with as many bytes as it came with and not oftener than `MOST` a second. So nobody gets
-//! anything he did not ask for, and none more than he sent.
+//! A datagram is returned only if it contains a client's token and comes from that client's
+//! address. The reply is never longer than the request, and a client gets at most `MOST` per
+//! second. So nobody gets unrequested data, and nobody gets more than they sent.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,15 +16,15 @@ use probe::marks::{self, Marked};
 use probe::sys::{self, Batch, Interest, Kind};
 use probe::{Clock, Epoll};
 
-/// Echoes of one client in a second.
+/// Limit of echoes per client and second.
 const MOST: u32 = 2000;
 const SECOND: i64 = 1_000_000_000;
-/// How soon the thread learns that it is to end, ms.
+/// Longest delay until the thread notices the end, ms.
 const LOOK: u32 = 100;
-/// The oldest stamp that is believed, ns before now.
+/// The oldest timestamp that is trusted, ns before now.
 const OLD: i64 = SECOND;
 
-/// Whom echoes are turned round for.
+/// The clients whose echoes are returned.
 #[derive(Clone, Debug, Default)]
 pub struct Known(Arc<Mutex<HashMap<u64, Client>>>);
 
@@ -40,11 +40,11 @@ struct Client {
 
 impl Known {
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Client>> {
-        // What is in it is whole after each statement.
+        // The map is consistent after each statement, so a poisoned lock is usable.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a client in.
+    /// Adds a client.
     pub fn add(&self, token: u64, address: IpAddr) {
         self.lock().insert(
             token,
@@ -58,31 +58,31 @@ impl Known {
         );
     }
 
-    /// Lets its echoes bear a codepoint.
+    /// Sets the DSCP codepoint of a client's echoes.
     pub fn mark(&self, token: u64, dscp: u8) {
         if let Some(client) = self.lock().get_mut(&token) {
             client.ds = dscp << 2;
         }
     }
 
-    /// Forgets a client.
+    /// Removes a client.
     pub fn remove(&self, token: u64) {
         self.lock().remove(&token);
     }
 
-    /// What has been heard of a client.
+    /// Returns the echo requests that have arrived from a client.
     pub fn received(&self, token: u64) -> ReceivedRequests {
         self.lock().get(&token).map_or_else(ReceivedRequests::default, |client| client.received)
     }
 
-    /// The reply to a datagram that came at `now` with this DS field, and the field that it is to
-    /// bear; `None`: it gets none.
-    fn reply(&self, came: &Came, now: i64) -> Option<(Vec<u8>, u8)> {
-        let asked = Asked::parse(came.bytes)?;
+    /// Returns the reply to a datagram that arrived at `now`, and the reply's DS field; `None`: no
+    /// reply.
+    fn reply(&self, incoming: &Incoming, now: i64) -> Option<(Vec<u8>, u8)> {
+        let request = Request::parse(incoming.bytes)?;
         let mut clients = self.lock();
         let client = clients
-            .get_mut(&asked.token())
-            .filter(|client| client.address == came.from.to_canonical())?;
+            .get_mut(&request.token())
+            .filter(|client| client.address == incoming.from.to_canonical())?;
         if client.second != now / SECOND {
             (client.second, client.in_second) = (now / SECOND, 0);
         }
@@ -90,47 +90,48 @@ impl Known {
         if client.in_second > MOST {
             return None;
         }
-        let (reply, ds) = match asked {
-            Asked::Echo(echo) => {
+        let (reply, ds) = match request {
+            Request::Echo(echo) => {
                 let received_bits = client.received.record(echo.sequence);
-                (Echo { turned: now, received_bits, ..echo }.write(came.length), client.ds)
+                (Echo { turned: now, received_bits, ..echo }.write(incoming.length), client.ds)
             }
-            Asked::Marks(asked) => {
-                (Marked { request_ds: Some(came.ds?), ..asked }.write().to_vec(), asked.reply_ds)
-            }
+            Request::Marks(request) => (
+                Marked { request_ds: Some(incoming.ds?), ..request }.write().to_vec(),
+                request.reply_ds,
+            ),
         };
-        (reply.len() <= came.length).then_some((reply, ds))
+        (reply.len() <= incoming.length).then_some((reply, ds))
     }
 }
 
-/// A datagram that has come in.
-struct Came<'a> {
+/// A received datagram.
+struct Incoming<'a> {
     bytes: &'a [u8],
     length: usize,
     from: IpAddr,
     ds: Option<u8>,
 }
 
-/// What is asked for.
-enum Asked {
+/// A request in a datagram.
+enum Request {
     Echo(Echo),
     Marks(Marked),
 }
 
-impl Asked {
-    fn parse(bytes: &[u8]) -> Option<Asked> {
-        Echo::parse(bytes).map(Asked::Echo).or_else(|| Marked::parse(bytes).map(Asked::Marks))
+impl Request {
+    fn parse(bytes: &[u8]) -> Option<Request> {
+        Echo::parse(bytes).map(Request::Echo).or_else(|| Marked::parse(bytes).map(Request::Marks))
     }
 
     fn token(&self) -> u64 {
         match self {
-            Asked::Echo(echo) => echo.token,
-            Asked::Marks(asked) => asked.token,
+            Request::Echo(echo) => echo.token,
+            Request::Marks(request) => request.token,
         }
     }
 }
 
-/// A socket for echoes.
+/// Opens a socket for echoes.
 pub fn socket(at: SocketAddr) -> io::Result<OwnedFd> {
     let fd = sys::socket(Kind::Datagram, at.ip())?;
     only_v6(&fd, at.ip())?;
@@ -140,7 +141,7 @@ pub fn socket(at: SocketAddr) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// An IPv6 socket leaves IPv4 to another one.
+/// Restricts an IPv6 socket to IPv6, so that another socket can have IPv4.
 pub fn only_v6(fd: &OwnedFd, address: IpAddr) -> io::Result<()> {
     if address.is_ipv6() {
         sys::set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 1)
@@ -149,7 +150,7 @@ pub fn only_v6(fd: &OwnedFd, address: IpAddr) -> io::Result<()> {
     }
 }
 
-/// Turns echoes round until `stop`.
+/// Returns echoes until `stop` is set.
 pub fn turn_round(
     sockets: &[OwnedFd],
     known: &Known,
@@ -168,7 +169,8 @@ pub fn turn_round(
         epoll.wait(Some(LOOK), &mut happened)?;
         for event in &happened {
             let fd = &sockets[event.token as usize];
-            // An error is one that the socket held, of a client that is gone; it is gone by that.
+            // The error belongs to an earlier datagram to a client that has gone; reading it has
+            // cleared it.
             if batch.receive(fd).is_err() {
                 continue;
             }
@@ -178,14 +180,14 @@ pub fn turn_round(
                     Some(stamp) => clock.just_stamped(stamp, clock.now() - OLD),
                     None => clock.now(),
                 };
-                let came = Came {
+                let incoming = Incoming {
                     bytes: datagram.bytes,
                     length: datagram.length,
                     from: from.ip(),
                     ds: datagram.ds,
                 };
-                if let Some((reply, ds)) = known.reply(&came, now) {
-                    // If it can't be sent it is lost, as on any link.
+                if let Some((reply, ds)) = known.reply(&incoming, now) {
+                    // If sending fails, the reply is lost, as on any link.
                     let _ = sys::send_marked(fd, &reply, from, ds);
                 }
             }
@@ -201,10 +203,10 @@ mod tests {
 
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
-    /// The reply to these bytes.
+    /// Returns the reply to these bytes.
     fn reply(known: &Known, bytes: &[u8], from: IpAddr, now: i64) -> Option<Vec<u8>> {
-        let came = Came { bytes, length: bytes.len(), from, ds: Some(0) };
-        known.reply(&came, now).map(|(reply, _)| reply)
+        let incoming = Incoming { bytes, length: bytes.len(), from, ds: Some(0) };
+        known.reply(&incoming, now).map(|(reply, _)| reply)
     }
 
     fn known() -> Known {
@@ -221,9 +223,9 @@ mod tests {
     fn only_a_known_client_from_its_own_address_gets_a_reply() {
         let known = known();
         let elsewhere: IpAddr = "192.0.2.1".parse().unwrap();
-        let found = reply(&known, &request(7, 3), HERE, 99).unwrap();
-        assert_eq!(found.len(), 64);
-        let echo = Echo::parse(&found).unwrap();
+        let bytes_of_reply = reply(&known, &request(7, 3), HERE, 99).unwrap();
+        assert_eq!(bytes_of_reply.len(), 64);
+        let echo = Echo::parse(&bytes_of_reply).unwrap();
         assert_eq!((echo.sequence, echo.turned, echo.received_bits), (3, 99, 1));
         assert_eq!(reply(&known, &request(8, 3), HERE, 99), None);
         assert_eq!(reply(&known, &request(7, 3), elsewhere, 99), None);
@@ -244,20 +246,20 @@ mod tests {
     #[test]
     fn a_reply_bears_the_field_that_is_asked_for_and_says_which_came() {
         let known = known();
-        let asked = Marked { number: 3, token: 7, reply_ds: 0xb9, request_ds: None };
-        let bytes = asked.write();
-        let came = Came { bytes: &bytes, length: bytes.len(), from: HERE, ds: Some(2) };
-        let (reply, ds) = known.reply(&came, 5).unwrap();
+        let marked = Marked { number: 3, token: 7, reply_ds: 0xb9, request_ds: None };
+        let bytes = marked.write();
+        let incoming = Incoming { bytes: &bytes, length: bytes.len(), from: HERE, ds: Some(2) };
+        let (reply, ds) = known.reply(&incoming, 5).unwrap();
         assert_eq!(
             (Marked::parse(&reply), ds),
-            (Some(Marked { request_ds: Some(2), ..asked }), 0xb9)
+            (Some(Marked { request_ds: Some(2), ..marked }), 0xb9)
         );
-        // It is no echo: what was heard of those stays.
+        // It is not an echo request: the set of received echo requests does not change.
         assert_eq!(known.received(7), ReceivedRequests::default());
         known.mark(7, 46);
         let bytes = request(7, 0);
-        let came = Came { bytes: &bytes, length: bytes.len(), from: HERE, ds: Some(0) };
-        assert_eq!(known.reply(&came, 5).unwrap().1, 46 << 2);
+        let incoming = Incoming { bytes: &bytes, length: bytes.len(), from: HERE, ds: Some(0) };
+        assert_eq!(known.reply(&incoming, 5).unwrap().1, 46 << 2);
     }
 
     #[test]

@@ -1,14 +1,14 @@
-//! The server: takes and gives load within its caps, answers clocks, turns echoes round.
+//! The server: sends and receives load within its limits, answers clock requests, returns echoes.
 //!
-//! One thread has all clients' connections, by one epoll; nothing on it waits for anybody. A
-//! connection that has not said what it is within `PATIENCE` is closed, so is a client that has
-//! been silent for `SILENCE`: half-open connections don't stay. Every line has a longest length,
-//! every buffer a largest size, every load an end.
+//! One thread serves all connections of all clients with one epoll; nothing on it blocks. It closes
+//! a connection that does not identify itself within `PATIENCE`, and a client that sends nothing
+//! for `SILENCE`, so half-open connections do not accumulate. Every line, buffer and load has a
+//! limit.
 //!
-//! No source (`probe::source`) can lock the others out: where there are `NEWCOMERS` connections
-//! that have not said what they are, the source that has most of them loses its oldest for each new
-//! one; a source has a quarter of the clients at most; its load and bytes are counted over an hour
-//! (`accounts`). A server with a secret lets in only who proves to have it.
+//! No source (`probe::source`) can lock the others out. When `NEWCOMERS` connections have not
+//! identified themselves, the source with most of them loses its oldest for each new one. A source
+//! has at most a quarter of the clients. Its load and bytes are counted over an hour (`accounts`).
+//! A server with a secret admits only clients that prove to know it.
 
 mod accounts;
 mod client;
@@ -33,30 +33,30 @@ use client::Client;
 pub(crate) use client::check_congestion;
 
 const SECOND: i64 = 1_000_000_000;
-/// For a connection to say what it is.
+/// Time for a connection to identify itself.
 const PATIENCE: i64 = 5 * SECOND;
-/// For a client to say anything.
+/// Time for a client to send any message.
 const SILENCE: i64 = 30 * SECOND;
-/// Connections at once that have not said what they are.
+/// Limit of connections that have not identified themselves.
 const NEWCOMERS: usize = 256;
-/// The longest time between two looks at whether to end, ms.
+/// Longest interval between two checks whether to end, ms.
 const LOOK: i64 = 50;
-/// For what is still to be said when the server ends.
+/// Time to send the last messages when the server ends.
 const FAREWELL: i64 = SECOND / 2;
-/// Tries to find a port that is free for TCP and UDP alike at all addresses.
+/// Attempts to find a port that is free for TCP and UDP at all addresses.
 const TRIES: usize = 20;
 
-/// What a server is to be.
+/// The options of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
-    /// Addresses to be bound to; none: loopback, of the families there are.
+    /// Addresses to bind to; empty: loopback, of the available families.
     pub bind: Vec<IpAddr>,
-    /// TCP and UDP port; 0: any.
+    /// TCP and UDP port; 0: any free port.
     pub port: u16,
-    /// What clients may ask for.
+    /// Limits for clients.
     pub caps: Caps,
-    /// What clients must prove to have; empty: nothing.
+    /// Secret that clients must prove to know; empty: none.
     pub secret: Secret,
 }
 
@@ -76,48 +76,48 @@ pub struct Server {
 pub struct Stopper(Arc<AtomicBool>);
 
 impl Stopper {
-    /// Soon; for good, and also if it doesn't serve yet.
+    /// Ends the server soon. It can't be restarted; this also holds before `serve`.
     pub fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// What a server tells its owner.
+/// The owner of a server: receives its messages and decides when it ends.
 pub trait Owner {
-    /// A client has come or gone, in words.
-    fn tell(&mut self, words: &str);
-    /// Whether to go on; asked at least every 50 ms.
+    /// Reports in words that a client has connected, was refused or has left.
+    fn report(&mut self, words: &str);
+    /// Whether the server should continue; called at least every 50 ms.
     fn go_on(&mut self) -> bool;
 }
 
 impl Server {
-    /// Binds its sockets.
+    /// Binds the server's sockets.
     pub fn bind(options: &Options) -> Result<Server, Failure> {
         Server::bind_all(options).map_err(|error| Failure {
             problem: format!("can't serve at {error}"),
             hint: match error.kind() {
                 ErrorKind::AddrInUse => {
-                    "another server has the port: stop it, or choose another one".into()
+                    "another server uses this port: stop it, or choose another port".into()
                 }
                 ErrorKind::AddrNotAvailable => "bind to an address of this host".into(),
                 ErrorKind::PermissionDenied => {
-                    "ports below 1024 are for root: choose another one".into()
+                    "ports below 1024 need root: choose a higher one".into()
                 }
                 _ => String::new(),
             },
         })
     }
 
-    /// The same; the error says which address it is about.
+    /// Like `bind`; the error contains the address.
     fn bind_all(options: &Options) -> io::Result<Server> {
         let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-        let (wanted, optional) = match options.bind.as_slice() {
+        let (addresses, optional) = match options.bind.as_slice() {
             [] => (&loopback[..], true),
-            given => (given, false),
+            bind => (bind, false),
         };
         let mut last = io::Error::from(ErrorKind::AddrInUse);
         for _ in 0..if options.port == 0 { TRIES } else { 1 } {
-            match Server::bind_once(wanted, options, optional) {
+            match Server::bind_once(addresses, options, optional) {
                 Err(error) if error.kind() == ErrorKind::AddrInUse => last = error,
                 other => return other,
             }
@@ -125,7 +125,7 @@ impl Server {
         Err(last)
     }
 
-    fn bind_once(wanted: &[IpAddr], options: &Options, optional: bool) -> io::Result<Server> {
+    fn bind_once(addresses: &[IpAddr], options: &Options, optional: bool) -> io::Result<Server> {
         let mut server = Server {
             listeners: Vec::new(),
             datagrams: Vec::new(),
@@ -135,13 +135,13 @@ impl Server {
             stop: Arc::new(AtomicBool::new(false)),
         };
         let mut port = options.port;
-        for &address in wanted {
+        for &address in addresses {
             let at = SocketAddr::new(address, port);
-            let said =
+            let request =
                 |e: io::Error, what: &str| io::Error::new(e.kind(), format!("{at} ({what}): {e}"));
             let listener = match listen(at) {
                 Ok(listener) => listener,
-                // A host may do without one of the families.
+                // The host may lack one of the families.
                 Err(e)
                     if optional
                         && e.kind() != ErrorKind::AddrInUse
@@ -149,29 +149,29 @@ impl Server {
                 {
                     continue;
                 }
-                Err(e) => return Err(said(e, "TCP")),
+                Err(e) => return Err(request(e, "TCP")),
             };
             let bound = listener.local_addr()?;
             port = bound.port();
-            server.datagrams.push(echo::socket(bound).map_err(|e| said(e, "UDP"))?);
+            server.datagrams.push(echo::socket(bound).map_err(|e| request(e, "UDP"))?);
             server.listeners.push(listener);
             server.addresses.push(bound);
         }
         Ok(server)
     }
 
-    /// What it is bound to.
+    /// Returns the bound addresses.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// What ends it from elsewhere.
+    /// Returns a handle that ends the server from another thread.
     pub fn stopper(&self) -> Stopper {
         Stopper(self.stop.clone())
     }
 
-    /// Serves until its owner or its `Stopper` says so or, if `once`, until the first client is
-    /// gone. May be called again, unless it was stopped.
+    /// Serves until its owner or its `Stopper` ends it or, with `once`, until the first client has
+    /// left. May be called again unless it was stopped.
     pub fn serve(&self, once: bool, owner: &mut impl Owner) -> io::Result<()> {
         let clock = Clock::starting_in(0);
         let known = echo::Known::default();
@@ -196,21 +196,21 @@ fn listen(at: SocketAddr) -> io::Result<TcpListener> {
     Ok(fd.into())
 }
 
-/// A connection that has not said what it is.
+/// A connection that has not identified itself.
 struct Newcomer {
     stream: TcpStream,
     from: IpAddr,
     lines: Lines,
     until: i64,
-    /// What it was sent when it said hello, and has to answer.
+    /// The nonce that it must answer, after its hello.
     challenge: Option<String>,
 }
 
-/// Whom an event is for.
+/// The connection that an event belongs to.
 enum Conn {
     New(Newcomer),
     Control(Box<Client>),
-    /// The connection of a load: its client's key, the load, its number there.
+    /// A data connection of a load.
     Data {
         client: u64,
         load: u32,
@@ -225,9 +225,9 @@ struct Serving<'a> {
     accounts: Accounts,
     epoll: Epoll,
     conns: HashMap<u64, Conn>,
-    /// Keys are not used twice: a late event finds nobody.
+    /// A key is never reused: a late event finds no connection.
     next: u64,
-    gone: bool,
+    client_left: bool,
 }
 
 impl<'a> Serving<'a> {
@@ -245,14 +245,17 @@ impl<'a> Serving<'a> {
             epoll,
             conns: HashMap::new(),
             next,
-            gone: false,
+            client_left: false,
         })
     }
 
     fn run(&mut self, once: bool, owner: &mut impl Owner) -> io::Result<()> {
         sys::defer_thread();
         let mut happened = Vec::new();
-        while owner.go_on() && !self.server.stop.load(Ordering::Relaxed) && !(once && self.gone) {
+        while owner.go_on()
+            && !self.server.stop.load(Ordering::Relaxed)
+            && !(once && self.client_left)
+        {
             let left = (self.next_due() - self.clock.now()).clamp(0, LOOK * 1_000_000);
             happened.clear();
             self.epoll.wait(Some((left + 999_999) as u32 / 1_000_000), &mut happened)?;
@@ -261,7 +264,7 @@ impl<'a> Serving<'a> {
             }
             self.do_due(owner);
         }
-        self.farewell(owner);
+        self.shut_down(owner);
         Ok(())
     }
 
@@ -279,9 +282,9 @@ impl<'a> Serving<'a> {
     fn take(&mut self, event: &Event, owner: &mut impl Owner) {
         let key = event.token;
         if let Some(listener) = self.server.listeners.get(key as usize) {
-            // One each time: level-triggered, the others are told again.
+            // One connection per event: level-triggered, the event repeats for the others.
             if let Ok((stream, from)) = listener.accept() {
-                self.welcome(stream, from.ip().to_canonical());
+                self.accept(stream, from.ip().to_canonical());
             }
             return;
         }
@@ -297,7 +300,7 @@ impl<'a> Serving<'a> {
         }
     }
 
-    fn welcome(&mut self, stream: TcpStream, from: IpAddr) {
+    fn accept(&mut self, stream: TcpStream, from: IpAddr) {
         if stream.set_nonblocking(true).is_err() {
             return;
         }
@@ -319,8 +322,8 @@ impl<'a> Serving<'a> {
         }
     }
 
-    /// Where there are too many connections that have not said what they are, the source with most
-    /// of them loses its oldest.
+    /// If too many connections have not identified themselves, closes the oldest one of the source
+    /// that has most of them.
     fn make_room(&mut self) {
         let mut by_source: HashMap<IpAddr, (usize, u64)> = HashMap::new();
         let mut all = 0;
@@ -339,24 +342,25 @@ impl<'a> Serving<'a> {
         }
     }
 
-    /// A connection says what it is.
+    /// Reads the first line of a connection, which identifies it.
     fn on_newcomer(&mut self, key: u64, owner: &mut impl Owner) {
         let Some(Conn::New(mut newcomer)) = self.conns.remove(&key) else {
             return;
         };
-        let said = match first_line(&mut newcomer) {
+        let request = match first_line(&mut newcomer) {
             Ok(None) => {
                 self.conns.insert(key, Conn::New(newcomer));
                 return;
             }
             Ok(Some(line)) => protocol::parse::<Request>(&line).map_err(|_| {
-                "this is a sojourn server; what came is not what `sojourn measure` says".to_string()
+                "this is a sojourn server, and the request is not from `sojourn measure`"
+                    .to_string()
             }),
             Err(error) if error.kind() == ErrorKind::InvalidData => Err(error.to_string()),
-            // Gone again.
+            // The connection has already closed.
             Err(_) => return,
         };
-        let result = match said {
+        let result = match request {
             Ok(Request::Hello { version: VERSION }) if newcomer.challenge.is_none() => {
                 if !self.server.secret.is_none() {
                     self.challenge(key, newcomer);
@@ -369,19 +373,17 @@ impl<'a> Serving<'a> {
                     self.has_room(newcomer.from)
                 }
                 Some(_) => Err("that is not this server's secret".into()),
-                None => Err("the first thing to say is hello".into()),
+                None => Err("the first message must be hello".into()),
             },
-            Ok(_) if newcomer.challenge.is_some() => {
-                Err("the challenge is to be answered first".into())
-            }
+            Ok(_) if newcomer.challenge.is_some() => Err("answer the challenge first".into()),
             Ok(Request::Hello { version }) => Err(format!(
                 "this server speaks version {VERSION} of the protocol, the client version {version}; use one release of sojourn"
             )),
             Ok(Request::Stream { token, load, stream }) => {
-                let found = self
+                let client = self
                     .client_of(token, newcomer.from)
                     .ok_or("no client has this token".to_string());
-                match found
+                match client
                     .and_then(|(owner, client)| client.may_join(load, stream).map(|()| owner))
                 {
                     Ok(owner) => {
@@ -391,23 +393,22 @@ impl<'a> Serving<'a> {
                     Err(why) => Err(why),
                 }
             }
-            Ok(_) => Err("the first thing to say is hello".into()),
+            Ok(_) => Err("the first message must be hello".into()),
             Err(why) => Err(why),
         };
-        match result
-            .and_then(|()| crate::token().map_err(|e| format!("no token could be made: {e}")))
+        match result.and_then(|()| crate::token().map_err(|e| format!("can't create a token: {e}")))
         {
-            Ok(token) => self.let_in(key, newcomer, token, owner),
+            Ok(token) => self.admit(key, newcomer, token, owner),
             Err(why) => {
-                if self.accounts.of(newcomer.from, self.clock.now()).tell_refused() {
-                    owner.tell(&format!("{} was refused: {why}", newcomer.from));
+                if self.accounts.of(newcomer.from, self.clock.now()).should_report_refusal() {
+                    owner.report(&format!("{} was refused: {why}", newcomer.from));
                 }
                 refuse(&newcomer.stream, why);
             }
         }
     }
 
-    /// Why a client from this address can't be let in.
+    /// Fails if a client from this address can't be admitted.
     fn has_room(&mut self, from: IpAddr) -> Result<(), String> {
         let (mut present, mut own) = (0, 0);
         for (_, client) in self.clients() {
@@ -417,22 +418,22 @@ impl<'a> Serving<'a> {
         self.server.caps.clients(present, own)
     }
 
-    /// Has a connection that said hello show that it has the secret.
+    /// Sends a challenge to a connection that has sent its hello.
     fn challenge(&mut self, key: u64, mut newcomer: Newcomer) {
         match secret::nonce() {
             Ok(nonce) => {
-                // It is the first that is written: it fits.
+                // This is the first write on the connection: it always fits.
                 let line = protocol::line(&Reply::Challenge { nonce: nonce.clone() });
                 if io::Write::write_all(&mut newcomer.stream, &line).is_ok() {
                     newcomer.challenge = Some(nonce);
                     self.conns.insert(key, Conn::New(newcomer));
                 }
             }
-            Err(error) => refuse(&newcomer.stream, format!("no challenge could be made: {error}")),
+            Err(error) => refuse(&newcomer.stream, format!("can't create a challenge: {error}")),
         }
     }
 
-    fn let_in(&mut self, key: u64, newcomer: Newcomer, token: u64, owner: &mut impl Owner) {
+    fn admit(&mut self, key: u64, newcomer: Newcomer, token: u64, owner: &mut impl Owner) {
         let caps = self.server.caps;
         let mut client = Client::new(
             newcomer.stream,
@@ -443,7 +444,7 @@ impl<'a> Serving<'a> {
             self.clock.now() + SILENCE,
         );
         self.known.add(token, newcomer.from);
-        client.say(&Reply::Welcome {
+        client.send(&Reply::Welcome {
             version: VERSION,
             software: env!("CARGO_PKG_VERSION").into(),
             kernel: crate::kernel(),
@@ -451,7 +452,7 @@ impl<'a> Serving<'a> {
             caps,
             congestion: crate::default_congestion(),
         });
-        owner.tell(&format!("{} has come", newcomer.from));
+        owner.report(&format!("{} connected", newcomer.from));
         self.conns.insert(key, Conn::Control(Box::new(client)));
     }
 
@@ -459,7 +460,7 @@ impl<'a> Serving<'a> {
         self.clients().find(|(_, client)| client.token() == token && client.from() == from)
     }
 
-    /// A data connection comes to its load.
+    /// Adds a data connection to its load.
     fn join(&mut self, key: u64, newcomer: Newcomer, conn: Conn) {
         let Conn::Data { client: owner, load, stream } = conn else {
             return;
@@ -469,8 +470,8 @@ impl<'a> Serving<'a> {
             return;
         };
         if client.sends(load) {
-            // What a receiver says does not matter; it is waited for again when there is something
-            // to send.
+            // Data from a receiver does not matter; the connection is added again when this end
+            // begins to send.
             let _ = self.epoll.remove(&newcomer.stream);
         }
         client.join(load, stream, newcomer.stream.into(), newcomer.lines.rest() as u64, now);
@@ -485,68 +486,68 @@ impl<'a> Serving<'a> {
         let mut begun = Vec::new();
         let result = client.on_readable(now, &self.clock, &self.known, SILENCE, &mut begun);
         for (load, stream, raw) in begun {
-            // Its key came with it; it was not waited for until now.
-            let found = self.conns.iter().find(|(_, conn)| {
+            // The connection was removed from the epoll in `join`.
+            let entry = self.conns.iter().find(|(_, conn)| {
                 matches!(conn, Conn::Data { client, load: l, stream: s } if (*client, *l, *s) == (key, load, stream))
             });
-            if let Some((&data, _)) = found {
-                // A connection that can't be waited for sends nothing: its load shows it.
+            if let Some((&data, _)) = entry {
+                // If this fails, the connection sends nothing, and its load shows it.
                 let _ = self.epoll.add(&raw, Interest::Writable, data);
             }
         }
         if let Err(why) = result {
-            self.let_go(key, &why, owner);
+            self.remove_client(key, &why, owner);
         }
     }
 
-    fn let_go(&mut self, key: u64, why: &str, owner: &mut impl Owner) {
+    fn remove_client(&mut self, key: u64, why: &str, owner: &mut impl Owner) {
         if let Some(Conn::Control(mut client)) = self.conns.remove(&key) {
             client.leave(self.clock.now());
             self.known.remove(client.token());
             self.conns
                 .retain(|_, conn| !matches!(conn, Conn::Data { client, .. } if *client == key));
-            owner.tell(&format!(
-                "{} is gone ({why}): {:.1} MB",
+            owner.report(&format!(
+                "{} left ({why}): {:.1} MB",
                 client.from(),
                 client.moved() as f64 / 1e6
             ));
-            self.gone = true;
+            self.client_left = true;
         }
     }
 
     fn do_due(&mut self, owner: &mut impl Owner) {
         let now = self.clock.now();
-        let mut gone = Vec::new();
+        let mut client_left = Vec::new();
         for (key, client) in self.clients() {
             if let Err(why) = client.do_due(now) {
-                gone.push((key, why));
+                client_left.push((key, why));
             }
         }
-        for (key, why) in gone {
-            self.let_go(key, &why, owner);
+        for (key, why) in client_left {
+            self.remove_client(key, &why, owner);
         }
         self.conns.retain(|_, conn| !matches!(conn, Conn::New(newcomer) if newcomer.until <= now));
     }
 
-    /// Says what there is to say, ends what goes on, for a moment.
-    fn farewell(&mut self, owner: &mut impl Owner) {
+    /// Ends all loads and sends the last messages, for at most `FAREWELL`.
+    fn shut_down(&mut self, owner: &mut impl Owner) {
         let now = self.clock.now();
         for (_, client) in self.clients() {
             client.end("the server was stopped", now);
         }
         let until = now + FAREWELL;
-        while self.clients().any(|(_, client)| client.has_to_say()) && self.clock.now() < until {
+        while self.clients().any(|(_, client)| client.has_output()) && self.clock.now() < until {
             std::thread::sleep(std::time::Duration::from_millis(5));
             self.clients().for_each(|(_, client)| client.flush());
         }
         let keys: Vec<u64> = self.clients().map(|(key, _)| key).collect();
         for key in keys {
-            self.let_go(key, "the server was stopped", owner);
+            self.remove_client(key, "the server was stopped", owner);
         }
     }
 }
 
-/// The first line of a connection.
+/// Returns the first line of a connection, when it is complete.
 fn first_line(newcomer: &mut Newcomer) -> io::Result<Option<Vec<u8>>> {
     match newcomer.lines.read(&mut newcomer.stream) {
         Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
@@ -558,7 +559,7 @@ fn first_line(newcomer: &mut Newcomer) -> io::Result<Option<Vec<u8>>> {
 }
 
 fn refuse(mut stream: &TcpStream, why: String) {
-    // Whoever does not hear it has gone.
+    // If this fails, the client has gone.
     let _ = io::Write::write(&mut stream, &protocol::line(&Reply::Refused { why }));
 }
 

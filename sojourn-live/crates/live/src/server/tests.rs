@@ -1,4 +1,4 @@
-//! Dialogues with a server on loopback, and garbage at all of its doors.
+//! Dialogues with a server on loopback, and malformed input on all its sockets.
 
 use std::io::{Read, Write};
 use std::net::UdpSocket;
@@ -10,18 +10,18 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Until what must happen is taken not to.
+/// Time after which an expected event counts as missing, s.
 const PATIENCE_S: u64 = 20;
 
-/// What a socket may hold unsent, bytes: the sender's own bound and the write that reached it.
+/// Unsent data that a socket may contain, bytes: the sender's limit and the write that reached it.
 const UNSENT: u64 = (128 + 64) * 1024;
 
-/// An owner who keeps what he is told.
+/// An owner that stores the server's reports.
 #[derive(Default)]
 struct Listening(Vec<String>);
 
 impl Owner for Listening {
-    fn tell(&mut self, words: &str) {
+    fn report(&mut self, words: &str) {
         self.0.push(words.into());
     }
 
@@ -30,7 +30,7 @@ impl Owner for Listening {
     }
 }
 
-/// Serves as long as `work` takes; what the server said.
+/// Serves while `work` runs; returns the server's reports.
 fn serving(caps: Caps, work: impl FnOnce(SocketAddr)) -> Vec<String> {
     serving_with("", caps, work)
 }
@@ -51,19 +51,19 @@ fn serving_with(secret: &str, caps: Caps, work: impl FnOnce(SocketAddr)) -> Vec<
     owner.0
 }
 
-/// One who talks with a server in lines.
-struct Talk {
+/// A client that exchanges lines with a server.
+struct Connection {
     stream: TcpStream,
     lines: Lines,
 }
 
-impl Talk {
-    fn with(address: SocketAddr) -> Talk {
-        Talk::over(TcpStream::connect(address).unwrap())
+impl Connection {
+    fn with(address: SocketAddr) -> Connection {
+        Connection::over(TcpStream::connect(address).unwrap())
     }
 
-    /// From another of this host's addresses.
-    fn between(own: &str, address: SocketAddr) -> Talk {
+    /// Connects from another address of this host.
+    fn between(own: &str, address: SocketAddr) -> Connection {
         let fd = sys::socket(Kind::Stream, address.ip()).unwrap();
         sys::bind(&fd, SocketAddr::new(own.parse().unwrap(), 0)).unwrap();
         sys::connect(&fd, address).unwrap();
@@ -74,20 +74,20 @@ impl Talk {
         sys::take_error(&fd).unwrap();
         let stream = TcpStream::from(fd);
         stream.set_nonblocking(false).unwrap();
-        Talk::over(stream)
+        Connection::over(stream)
     }
 
-    fn over(stream: TcpStream) -> Talk {
+    fn over(stream: TcpStream) -> Connection {
         stream.set_read_timeout(Some(Duration::from_secs(PATIENCE_S))).unwrap();
-        Talk { stream, lines: Lines::new(protocol::ANSWER) }
+        Connection { stream, lines: Lines::new(protocol::ANSWER) }
     }
 
-    fn say(&mut self, what: Value) {
+    fn send(&mut self, what: Value) {
         writeln!(self.stream, "{what}").unwrap();
     }
 
-    /// What the server says; null: it closed the connection.
-    fn hear(&mut self) -> Value {
+    /// Returns the server's next message; null: connection closed.
+    fn receive(&mut self) -> Value {
         loop {
             if let Some(line) = self.lines.next_line().unwrap() {
                 return serde_json::from_slice(&line).unwrap();
@@ -98,18 +98,18 @@ impl Talk {
         }
     }
 
-    /// What the server says to this.
+    /// Sends a message and returns the server's reply.
     fn ask(&mut self, what: Value) -> Value {
-        self.say(what);
-        self.hear()
+        self.send(what);
+        self.receive()
     }
 
-    fn hello(address: SocketAddr) -> (Talk, u64) {
-        let mut talk = Talk::with(address);
-        let welcome = talk.ask(json!({"do": "hello", "version": VERSION}));
+    fn hello(address: SocketAddr) -> (Connection, u64) {
+        let mut connection = Connection::with(address);
+        let welcome = connection.ask(json!({"do": "hello", "version": VERSION}));
         assert_eq!(welcome["say"], "welcome", "{welcome}");
         let token = welcome["token"].as_u64().unwrap();
-        (talk, token)
+        (connection, token)
     }
 }
 
@@ -125,27 +125,27 @@ fn refusal(reply: &Value) -> &str {
 
 #[test]
 fn a_download_ends_by_itself_and_its_samples_are_told_afterwards() {
-    let said = serving(Caps::default(), |address| {
-        let (mut talk, token) = Talk::hello(address);
-        assert_eq!(talk.ask(load(1, "down", 2, 300)), json!({"say": "ready", "load": 1}));
-        let mut data: Vec<Talk> = (0..2).map(|_| Talk::with(address)).collect();
-        for (stream, one) in data.iter_mut().enumerate() {
-            one.say(json!({"do": "stream", "token": token, "load": 1, "stream": stream}));
+    let reports = serving(Caps::default(), |address| {
+        let (mut connection, token) = Connection::hello(address);
+        assert_eq!(connection.ask(load(1, "down", 2, 300)), json!({"say": "ready", "load": 1}));
+        let mut data: Vec<Connection> = (0..2).map(|_| Connection::with(address)).collect();
+        for (stream, connection) in data.iter_mut().enumerate() {
+            connection.send(json!({"do": "stream", "token": token, "load": 1, "stream": stream}));
         }
-        assert_eq!(talk.hear(), json!({"say": "complete", "load": 1}));
-        talk.say(json!({"do": "go", "load": 1}));
+        assert_eq!(connection.receive(), json!({"say": "complete", "load": 1}));
+        connection.send(json!({"do": "go", "load": 1}));
         let mut received = 0;
-        for one in &mut data {
+        for connection in &mut data {
             let mut room = vec![0; 1 << 16];
-            // A reset is the end of a load.
-            while let Ok(got @ 1..) = one.stream.read(&mut room) {
+            // A reset is the normal end of a load.
+            while let Ok(got @ 1..) = connection.stream.read(&mut room) {
                 assert!(room[..got].iter().all(|&b| b == 0));
                 received += got as u64;
             }
         }
         let mut rows: Vec<crate::load::Row> = Vec::new();
         let over = loop {
-            let reply = talk.hear();
+            let reply = connection.receive();
             if reply["say"] != "samples" {
                 break reply;
             }
@@ -158,33 +158,33 @@ fn a_download_ends_by_itself_and_its_samples_are_told_afterwards() {
         let last = (0..2).map(|s| rows.iter().rfind(|row| row.stream == s).unwrap());
         let (acked, sent) = last
             .fold((0, 0), |(acked, sent), row| (acked + row.acked as u64, sent + row.sent as u64));
-        // The last samples are of just before the reset: until then, what lay unsent in the sockets
-        // may still go.
+        // The last samples precede the reset: until then, unsent data in the sockets may still be
+        // sent.
         assert!(
             acked > 0 && (acked..=sent + 2 * UNSENT).contains(&received),
             "{acked} {received} {sent}"
         );
-        talk.say(json!({"do": "bye"}));
-        assert_eq!(talk.hear(), Value::Null);
+        connection.send(json!({"do": "bye"}));
+        assert_eq!(connection.receive(), Value::Null);
     });
-    assert!(said[1].contains("it was done"), "{said:?}");
+    assert!(reports[1].contains("session finished"), "{reports:?}");
 }
 
 #[test]
 fn an_upload_is_counted_from_the_first_byte_behind_the_first_line() {
     serving(Caps::default(), |address| {
-        let (mut talk, token) = Talk::hello(address);
-        talk.ask(load(7, "up", 1, 5000));
-        let mut data = Talk::with(address);
+        let (mut connection, token) = Connection::hello(address);
+        connection.ask(load(7, "up", 1, 5000));
+        let mut data = Connection::with(address);
         let mut bytes = protocol::line(&Request::Stream { token, load: 7, stream: 0 });
         bytes.resize(bytes.len() + 100_000, 0);
         data.stream.write_all(&bytes).unwrap();
-        assert_eq!(talk.hear()["say"], "complete");
-        talk.say(json!({"do": "go", "load": 7}));
+        assert_eq!(connection.receive()["say"], "complete");
+        connection.send(json!({"do": "go", "load": 7}));
         drop(data);
         let mut last = Value::Null;
         loop {
-            let reply = talk.hear();
+            let reply = connection.receive();
             match reply["say"].as_str() {
                 Some("samples") => last = reply["rows"].as_array().unwrap().last().unwrap().clone(),
                 _ => {
@@ -201,57 +201,63 @@ fn an_upload_is_counted_from_the_first_byte_behind_the_first_line() {
 fn what_is_more_than_the_caps_is_refused_in_words() {
     let caps = Caps { seconds: 10, bytes: 3_000_000, streams: 2, clients: 1 };
     serving(caps, |address| {
-        let (mut talk, token) = Talk::hello(address);
+        let (mut connection, token) = Connection::hello(address);
         let ask = |streams: u32, seconds: u32, congestion: Value| json!({"do": "ask", "streams": streams, "seconds": seconds, "congestion": congestion});
-        assert_eq!(talk.ask(ask(2, 10, Value::Null)), json!({"say": "granted"}));
-        assert!(refusal(&talk.ask(ask(3, 10, Value::Null))).contains("2 streams"));
-        assert!(refusal(&talk.ask(ask(2, 11, Value::Null))).contains("10 s of load"));
+        assert_eq!(connection.ask(ask(2, 10, Value::Null)), json!({"say": "granted"}));
+        assert!(refusal(&connection.ask(ask(3, 10, Value::Null))).contains("2 streams"));
+        assert!(refusal(&connection.ask(ask(2, 11, Value::Null))).contains("10 s of load"));
         assert!(
-            refusal(&talk.ask(ask(2, 10, "bloat".into())))
+            refusal(&connection.ask(ask(2, 10, "bloat".into())))
                 .contains("no congestion control 'bloat'")
         );
-        let mut second = Talk::with(address);
+        let mut second = Connection::with(address);
         let reply = second.ask(json!({"do": "hello", "version": VERSION}));
         assert!(refusal(&reply).contains("try later"), "{reply}");
-        // Seconds are those of all loads together.
-        assert_eq!(talk.ask(load(1, "down", 1, 9000))["say"], "ready");
+        // Seconds count for all loads together.
+        assert_eq!(connection.ask(load(1, "down", 1, 9000))["say"], "ready");
         assert!(
-            refusal(&talk.ask(load(2, "up", 1, 2000))).contains("9 s are used, 2 s were asked")
+            refusal(&connection.ask(load(2, "up", 1, 2000)))
+                .contains("9 s are used, 2 s were requested")
         );
-        assert!(refusal(&talk.ask(load(1, "up", 1, 500))).contains("a load 1 already"));
-        // Bytes end a load.
-        let mut data = Talk::with(address);
-        data.say(json!({"do": "stream", "token": token, "load": 1, "stream": 0}));
-        assert_eq!(talk.hear()["say"], "complete");
-        talk.say(json!({"do": "go", "load": 1}));
+        assert!(refusal(&connection.ask(load(1, "up", 1, 500))).contains("load 1 already exists"));
+        // The limit of bytes ends a load.
+        let mut data = Connection::with(address);
+        data.send(json!({"do": "stream", "token": token, "load": 1, "stream": 0}));
+        assert_eq!(connection.receive()["say"], "complete");
+        connection.send(json!({"do": "go", "load": 1}));
         let mut received = 0;
         let mut room = vec![0; 1 << 16];
         while let Ok(got @ 1..) = data.stream.read(&mut room) {
             received += got;
         }
         let over = loop {
-            let reply = talk.hear();
+            let reply = connection.receive();
             if reply["say"] == "over" {
                 break reply;
             }
         };
         assert!(over["why"].as_str().unwrap().contains("cap of 3 MB"), "{over}");
         assert!(received > 0);
-        assert!(refusal(&talk.ask(load(3, "up", 1, 500))).contains("cap of 3 MB"));
+        assert!(refusal(&connection.ask(load(3, "up", 1, 500))).contains("cap of 3 MB"));
     });
 }
 
-/// Has the server send a load of this length; what it says at its end.
-fn download(talk: &mut Talk, token: u64, address: SocketAddr, milliseconds: u32) -> Value {
-    assert_eq!(talk.ask(load(1, "down", 1, milliseconds))["say"], "ready");
-    let mut data = Talk::with(address);
-    data.say(json!({"do": "stream", "token": token, "load": 1, "stream": 0}));
-    assert_eq!(talk.hear()["say"], "complete");
-    talk.say(json!({"do": "go", "load": 1}));
+/// Makes the server send a load of this length; returns its message at the end.
+fn download(
+    connection: &mut Connection,
+    token: u64,
+    address: SocketAddr,
+    milliseconds: u32,
+) -> Value {
+    assert_eq!(connection.ask(load(1, "down", 1, milliseconds))["say"], "ready");
+    let mut data = Connection::with(address);
+    data.send(json!({"do": "stream", "token": token, "load": 1, "stream": 0}));
+    assert_eq!(connection.receive()["say"], "complete");
+    connection.send(json!({"do": "go", "load": 1}));
     let mut room = vec![0; 1 << 16];
     while let Ok(1..) = data.stream.read(&mut room) {}
     loop {
-        let reply = talk.hear();
+        let reply = connection.receive();
         if reply["say"] != "samples" {
             return reply;
         }
@@ -260,153 +266,159 @@ fn download(talk: &mut Talk, token: u64, address: SocketAddr, milliseconds: u32)
 
 #[test]
 fn what_a_source_has_had_counts_against_its_next_sessions() {
-    let ask = |talk: &mut Talk| {
-        talk.ask(json!({"do": "ask", "streams": 1, "seconds": 1, "congestion": null}))
+    let ask = |connection: &mut Connection| {
+        connection.ask(json!({"do": "ask", "streams": 1, "seconds": 1, "congestion": null}))
     };
     let caps = Caps { seconds: 1, clients: 8, ..Caps::default() };
     serving(caps, |address| {
-        let (mut talk, _) = Talk::hello(address);
-        // What was granted and never begun is given back when its client goes.
-        assert_eq!(talk.ask(load(1, "down", 1, 900))["say"], "ready");
-        assert!(refusal(&ask(&mut talk)).contains("1 s are used, 1 s were asked for"));
-        talk.say(json!({"do": "bye"}));
-        assert_eq!(talk.hear(), Value::Null);
-        let (mut talk, token) = Talk::hello(address);
-        assert_eq!(ask(&mut talk)["say"], "granted");
+        let (mut connection, _) = Connection::hello(address);
+        // Granted but unused load time is given back when its client leaves.
+        assert_eq!(connection.ask(load(1, "down", 1, 900))["say"], "ready");
+        assert!(refusal(&ask(&mut connection)).contains("1 s are used, 1 s were requested"));
+        connection.send(json!({"do": "bye"}));
+        assert_eq!(connection.receive(), Value::Null);
+        let (mut connection, token) = Connection::hello(address);
+        assert_eq!(ask(&mut connection)["say"], "granted");
         assert_eq!(
-            download(&mut talk, token, address, 200),
+            download(&mut connection, token, address, 200),
             json!({"say": "over", "load": 1, "why": ""})
         );
-        drop(talk);
-        let (mut talk, _) = Talk::hello(address);
-        assert!(refusal(&ask(&mut talk)).contains("1 s of load in an hour"));
+        drop(connection);
+        let (mut connection, _) = Connection::hello(address);
+        assert!(refusal(&ask(&mut connection)).contains("1 s of load in an hour"));
     });
     serving(Caps { bytes: 3_000_000, ..Caps::default() }, |address| {
-        let (mut talk, token) = Talk::hello(address);
-        let over = download(&mut talk, token, address, 9000);
+        let (mut connection, token) = Connection::hello(address);
+        let over = download(&mut connection, token, address, 9000);
         assert!(over["why"].as_str().unwrap().contains("cap of 3 MB"), "{over}");
-        drop(talk);
-        let (mut talk, _) = Talk::hello(address);
-        assert!(refusal(&ask(&mut talk)).contains("cap of 3 MB for a client in an hour"));
+        drop(connection);
+        let (mut connection, _) = Connection::hello(address);
+        assert!(refusal(&ask(&mut connection)).contains("cap of 3 MB for a client in an hour"));
     });
 }
 
 #[test]
 fn no_source_locks_the_others_out() {
-    let said = serving(Caps { clients: 8, ..Caps::default() }, |address| {
+    let reports = serving(Caps { clients: 8, ..Caps::default() }, |address| {
         // Half-open connections of one source make room for those of another, and for its own newer
-        // ones.
-        let half_open: Vec<Talk> = (0..NEWCOMERS + 30).map(|_| Talk::with(address)).collect();
+        // connections.
+        let half_open: Vec<Connection> =
+            (0..NEWCOMERS + 30).map(|_| Connection::with(address)).collect();
         let hello = json!({"do": "hello", "version": VERSION});
-        let mut other = Talk::between("127.0.0.2", address);
+        let mut other = Connection::between("127.0.0.2", address);
         assert_eq!(other.ask(hello.clone())["say"], "welcome");
-        let mut held = vec![Talk::hello(address).0, Talk::hello(address).0];
+        let mut held = vec![Connection::hello(address).0, Connection::hello(address).0];
         drop(half_open);
         // A source has two of eight places.
-        let reply = Talk::with(address).ask(hello.clone());
-        assert!(refusal(&reply).contains("2 clients of your address"), "{reply}");
-        held.push(Talk::between("127.0.0.2", address));
+        let reply = Connection::with(address).ask(hello.clone());
+        assert!(refusal(&reply).contains("2 clients from your address"), "{reply}");
+        held.push(Connection::between("127.0.0.2", address));
         assert_eq!(held[2].ask(hello.clone())["say"], "welcome");
-        let reply = Talk::with(address).ask(hello);
+        let reply = Connection::with(address).ask(hello);
         assert!(refusal(&reply).contains("try later"));
     });
-    let refused =
-        said.iter().filter(|words| words.contains("127.0.0.1 was refused: this server has 2"));
-    assert_eq!(refused.count(), 1, "once an hour: {said:?}");
+    let refused = reports
+        .iter()
+        .filter(|words| words.contains("127.0.0.1 was refused: this server already serves 2"));
+    assert_eq!(refused.count(), 1, "once an hour: {reports:?}");
 }
 
 #[test]
 fn words_about_loads_that_can_not_be_are_answered() {
     serving(Caps::default(), |address| {
-        let (mut talk, token) = Talk::hello(address);
-        assert!(refusal(&talk.ask(json!({"do": "go", "load": 9}))).contains("no load 9"));
-        assert!(refusal(&talk.ask(json!({"do": "stop", "load": 9}))).contains("no load 9"));
-        assert_eq!(talk.ask(load(1, "up", 1, 5000))["say"], "ready");
+        let (mut connection, token) = Connection::hello(address);
+        assert!(refusal(&connection.ask(json!({"do": "go", "load": 9}))).contains("no load 9"));
+        assert!(refusal(&connection.ask(json!({"do": "stop", "load": 9}))).contains("no load 9"));
+        assert_eq!(connection.ask(load(1, "up", 1, 5000))["say"], "ready");
         assert!(
-            refusal(&talk.ask(json!({"do": "go", "load": 1})))
+            refusal(&connection.ask(json!({"do": "go", "load": 1})))
                 .contains("waits for 1 of its streams")
         );
-        let mut data = Talk::with(address);
-        data.say(json!({"do": "stream", "token": token, "load": 1, "stream": 0}));
-        assert_eq!(talk.hear()["say"], "complete");
-        talk.say(json!({"do": "go", "load": 1}));
-        assert!(refusal(&talk.ask(json!({"do": "go", "load": 1}))).contains("goes on already"));
+        let mut data = Connection::with(address);
+        data.send(json!({"do": "stream", "token": token, "load": 1, "stream": 0}));
+        assert_eq!(connection.receive()["say"], "complete");
+        connection.send(json!({"do": "go", "load": 1}));
+        assert!(
+            refusal(&connection.ask(json!({"do": "go", "load": 1}))).contains("already running")
+        );
     });
 }
 
 #[test]
 fn a_server_with_a_secret_lets_in_only_who_proves_to_have_it() {
-    let said = serving_with("correct horse", Caps::default(), |address| {
+    let reports = serving_with("correct horse", Caps::default(), |address| {
         let hello = json!({"do": "hello", "version": VERSION});
         let prove = |word: &str, nonce: &Value| {
             let proof = Secret::new(word).prove(nonce.as_str().unwrap());
             json!({"do": "prove", "proof": proof})
         };
-        let mut first = Talk::with(address);
+        let mut first = Connection::with(address);
         let challenge = first.ask(hello.clone());
         assert_eq!(challenge["say"], "challenge");
-        let mut second = Talk::with(address);
+        let mut second = Connection::with(address);
         assert_ne!(second.ask(hello.clone())["nonce"], challenge["nonce"]);
-        // What proved it on one connection proves nothing on another.
+        // A proof for one connection is not valid on another.
         let proof = prove("correct horse", &challenge["nonce"]);
         assert!(refusal(&second.ask(proof.clone())).contains("not this server's secret"));
         assert_eq!(first.ask(proof)["say"], "welcome");
-        let mut third = Talk::with(address);
+        let mut third = Connection::with(address);
         let nonce = third.ask(hello.clone())["nonce"].clone();
         assert!(
             refusal(&third.ask(prove("battery staple", &nonce)))
                 .contains("not this server's secret")
         );
-        let mut fourth = Talk::with(address);
-        fourth.say(hello.clone());
+        let mut fourth = Connection::with(address);
+        fourth.send(hello.clone());
         assert!(
             refusal(&{
-                fourth.hear();
+                fourth.receive();
                 fourth.ask(hello.clone())
             })
             .contains("challenge")
         );
-        let unasked = Talk::with(address).ask(prove("correct horse", &nonce));
+        let unasked = Connection::with(address).ask(prove("correct horse", &nonce));
         assert!(refusal(&unasked).contains("hello"));
     });
-    assert!(said.iter().all(|words| !words.contains("correct horse")), "{said:?}");
+    assert!(reports.iter().all(|words| !words.contains("correct horse")), "{reports:?}");
 }
 
 #[test]
 fn samples_that_would_fill_the_memory_are_refused() {
     let caps = Caps { seconds: 1_000_000, streams: 1000, ..Caps::default() };
     serving(caps, |address| {
-        let (mut talk, _) = Talk::hello(address);
-        assert!(refusal(&talk.ask(load(1, "up", 1000, 600_000))).contains("sample less often"));
+        let (mut connection, _) = Connection::hello(address);
+        assert!(
+            refusal(&connection.ask(load(1, "up", 1000, 600_000))).contains("sample less often")
+        );
         let mut often = load(1, "up", 1, 1000);
         often["sample_ms"] = 1.into();
-        assert!(refusal(&talk.ask(often)).contains("10 ms apart"));
+        assert!(refusal(&connection.ask(often)).contains("interval is 10 ms"));
     });
 }
 
 #[test]
 fn strangers_get_nothing() {
     serving(Caps::default(), |address| {
-        let (mut talk, token) = Talk::hello(address);
-        assert_eq!(talk.ask(load(1, "down", 1, 1000))["say"], "ready");
+        let (mut connection, token) = Connection::hello(address);
+        assert_eq!(connection.ask(load(1, "down", 1, 1000))["say"], "ready");
         for (token, load, stream, why) in [
             (token ^ 1, 1, 0, "no client has this token"),
             (token, 2, 0, "no load 2"),
             (token, 1, 1, "no stream 1"),
         ] {
-            let reply = Talk::with(address)
+            let reply = Connection::with(address)
                 .ask(json!({"do": "stream", "token": token, "load": load, "stream": stream}));
             assert!(refusal(&reply).contains(why), "{reply}");
         }
-        let reply = Talk::with(address).ask(json!({"do": "hello", "version": 99}));
+        let reply = Connection::with(address).ask(json!({"do": "hello", "version": 99}));
         assert!(refusal(&reply).contains("version 99"), "{reply}");
-        let reply = Talk::with(address).ask(json!({"do": "heard"}));
+        let reply = Connection::with(address).ask(json!({"do": "heard"}));
         assert!(refusal(&reply).contains("hello"), "{reply}");
 
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(PATIENCE_S))).unwrap();
         let ours = Echo { sequence: 5, token, ..Echo::default() };
-        // Had the first got a reply, it would be the first to come.
+        // If the first datagram had a reply, it would arrive first.
         socket.send_to(&Echo { sequence: 4, token: token ^ 1, ..ours }.write(64), address).unwrap();
         socket.send_to(&ours.write(64), address).unwrap();
         let mut room = [0; 100];
@@ -414,7 +426,7 @@ fn strangers_get_nothing() {
         let echo = Echo::parse(&room[..got]).unwrap();
         assert_eq!((got, echo.sequence, echo.received_bits), (64, 5, 1));
         assert_eq!(
-            talk.ask(json!({"do": "heard"})),
+            connection.ask(json!({"do": "heard"})),
             json!({"say": "heard", "latest": 5, "bits": 1})
         );
     });
@@ -425,9 +437,9 @@ fn a_client_that_goes_away_makes_room_and_once_is_once() {
     let caps = Caps { clients: 1, ..Caps::default() };
     serving(caps, |address| {
         for _ in 0..3 {
-            // The place may be free a moment later than the connection is.
+            // The place may become free slightly after the connection closes.
             let until = Instant::now() + Duration::from_secs(PATIENCE_S);
-            while Talk::with(address).ask(json!({"do": "hello", "version": VERSION}))["say"]
+            while Connection::with(address).ask(json!({"do": "hello", "version": VERSION}))["say"]
                 != "welcome"
             {
                 assert!(Instant::now() < until, "the place is never free");
@@ -444,18 +456,18 @@ fn a_client_that_goes_away_makes_room_and_once_is_once() {
     let address = server.addresses()[0];
     std::thread::scope(|scope| {
         let serving = scope.spawn(|| server.serve(true, &mut Listening::default()));
-        drop(Talk::hello(address));
+        drop(Connection::hello(address));
         serving.join().unwrap().unwrap();
     });
 }
 
 #[test]
 fn a_server_that_is_stopped_says_so() {
-    let mut talk = None;
-    serving(Caps::default(), |address| talk = Some(Talk::hello(address).0));
-    let mut talk = talk.unwrap();
-    assert_eq!(talk.hear()["say"], "ending");
-    assert_eq!(talk.hear(), Value::Null);
+    let mut connection = None;
+    serving(Caps::default(), |address| connection = Some(Connection::hello(address).0));
+    let mut connection = connection.unwrap();
+    assert_eq!(connection.receive()["say"], "ending");
+    assert_eq!(connection.receive(), Value::Null);
 }
 
 #[test]
@@ -464,14 +476,14 @@ fn a_stop_that_comes_before_it_serves_is_not_lost() {
     server.stopper().stop();
     let mut owner = Patient(20);
     server.serve(false, &mut owner).unwrap();
-    assert_eq!(owner.0, 19, "it was asked once whether to go on, and did not serve");
+    assert_eq!(owner.0, 19, "go_on was called once, and it did not serve");
 }
 
-/// One who lets it serve until it has asked so often.
+/// An owner that lets the server run for this number of calls.
 struct Patient(u32);
 
 impl Owner for Patient {
-    fn tell(&mut self, _: &str) {}
+    fn report(&mut self, _: &str) {}
     fn go_on(&mut self) -> bool {
         self.0 -= 1;
         self.0 > 0
@@ -481,14 +493,14 @@ impl Owner for Patient {
 #[test]
 fn one_who_never_says_what_he_is_is_let_go() {
     serving(Caps::default(), |address| {
-        let mut silent = Talk::with(address);
+        let mut silent = Connection::with(address);
         silent.stream.write_all(b"{\"do\":").unwrap();
         let began = Instant::now();
-        assert_eq!(silent.hear(), Value::Null);
+        assert_eq!(silent.receive(), Value::Null);
         assert!(began.elapsed() < Duration::from_secs(PATIENCE_S));
-        let mut long = Talk::with(address);
+        let mut long = Connection::with(address);
         long.stream.write_all(&[b'x'; LINE]).unwrap();
-        assert!(refusal(&long.hear()).contains("more than 1024 bytes"));
+        assert!(refusal(&long.receive()).contains("more than 1024 bytes"));
     });
 }
 
@@ -497,10 +509,10 @@ fn a_port_that_is_taken_is_named() {
     let first = Server::bind(&Options { port: 0, ..Options::default() }).unwrap();
     let options = Options { port: first.addresses()[0].port(), ..Options::default() };
     let Failure { problem, hint } = Server::bind(&options).unwrap_err();
-    assert!(problem.contains("127.0.0.1") && hint.contains("has the port"), "{problem} {hint}");
+    assert!(problem.contains("127.0.0.1") && hint.contains("uses this port"), "{problem} {hint}");
 }
 
-/// Garbage that looks like what is said.
+/// Malformed input that resembles messages.
 fn utterance() -> impl Strategy<Value = Vec<u8>> {
     let number = prop_oneof![
         Just(json!(0)),
@@ -521,8 +533,8 @@ fn utterance() -> impl Strategy<Value = Vec<u8>> {
         Just("heard"),
         Just("bloat")
     ];
-    let like = (word, proptest::collection::vec(number, 6), any::<bool>()).prop_map(|(word, n, whole)| {
-        let said = match word {
+    let like = (word, proptest::collection::vec(number, 6), any::<bool>()).prop_map(|(word, n, complete)| {
+        let message = match word {
             "hello" => json!({"do": word, "version": 1}),
             "stream" => json!({"do": word, "token": n[0], "load": n[1], "stream": n[2]}),
             "ask" => json!({"do": word, "streams": n[0], "seconds": n[1], "congestion": n[2]}),
@@ -534,8 +546,8 @@ fn utterance() -> impl Strategy<Value = Vec<u8>> {
             "go" | "stop" => json!({"do": word, "load": n[0]}),
             other => json!({"do": other}),
         };
-        let mut bytes = said.to_string().into_bytes();
-        if whole {
+        let mut bytes = message.to_string().into_bytes();
+        if complete {
             bytes.push(b'\n');
         }
         bytes
@@ -546,7 +558,7 @@ fn utterance() -> impl Strategy<Value = Vec<u8>> {
 #[test]
 fn garbage_at_every_door_neither_breaks_nor_stops_it() {
     let caps = Caps { seconds: 5, bytes: 1_000_000, streams: 4, clients: 3 };
-    let said = serving(caps, |address| {
+    let reports = serving(caps, |address| {
         let config = ProptestConfig { cases: 150, ..ProptestConfig::default() };
         let runner = &mut proptest::test_runner::TestRunner::new(config);
         let parts = (
@@ -563,7 +575,7 @@ fn garbage_at_every_door_neither_breaks_nor_stops_it() {
                     let _ = stream.write_all(&protocol::line(&Request::Hello { version: VERSION }));
                 }
                 for bytes in utterances {
-                    // It may have been let go meanwhile.
+                    // The server may have closed the connection meanwhile.
                     if stream.write_all(&bytes).is_err() {
                         break;
                     }
@@ -571,23 +583,23 @@ fn garbage_at_every_door_neither_breaks_nor_stops_it() {
                 Ok(())
             })
             .unwrap();
-        // It still does what it is for, when those before are gone.
+        // The server still works when the earlier clients have left.
         let until = Instant::now() + Duration::from_secs(PATIENCE_S);
-        let mut talk = loop {
-            let mut talk = Talk::with(address);
-            if talk.ask(json!({"do": "hello", "version": VERSION}))["say"] == "welcome" {
-                break talk;
+        let mut connection = loop {
+            let mut connection = Connection::with(address);
+            if connection.ask(json!({"do": "hello", "version": VERSION}))["say"] == "welcome" {
+                break connection;
             }
             assert!(Instant::now() < until, "nobody is let in any more");
         };
-        assert_eq!(talk.ask(json!({"do": "clock", "at": 3}))["asked"], 3);
-        // Its caps are what they were.
-        assert!(refusal(&talk.ask(load(1, "up", 5, 1))).contains("4 streams"));
+        assert_eq!(connection.ask(json!({"do": "clock", "at": 3}))["asked"], 3);
+        // The limits have not changed.
+        assert!(refusal(&connection.ask(load(1, "up", 5, 1))).contains("4 streams"));
     });
     let (mut present, mut most) = (0, 0);
-    for words in said {
-        // What is refused is told, too.
-        present += i32::from(words.contains("has come")) - i32::from(words.contains(" is gone ("));
+    for words in reports {
+        // Refused clients are reported too.
+        present += i32::from(words.contains(" connected")) - i32::from(words.contains(" left ("));
         most = most.max(present);
     }
     assert!((1..=3).contains(&most), "{most} clients at once");

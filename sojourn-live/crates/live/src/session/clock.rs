@@ -1,35 +1,35 @@
-//! The server's clock on ours, from exchanges: each says when it was sent and came back here, and
-//! when it was turned round there.
+//! The offset of the server's clock, from exchanges. Each exchange has its send time and the
+//! arrival of its reply here, and the time at which the server answered.
 //!
-//! An exchange that was not delayed puts the server's moment in the middle of ours (RFC 5905 §8);
-//! one that was is off by half the difference of its two delays. So of each second only the
-//! quickest counts (RFC 5905 §10, the clock filter), and only if it was nearly as quick as the
-//! quickest of all. The line through them is Theil and Sen's: the median of the slopes of all
-//! pairs. How far off it may be is half the least round trip, since a path may be longer one way
-//! than the other, and the samples' median distance from the line.
+//! If an exchange had no queueing delay, the server's time is in the middle of ours (RFC 5905,
+//! section 8). Otherwise the error is half the difference of its two delays. So only the quickest
+//! exchange of each second counts (RFC 5905, section 10, the clock filter), and only if it was
+//! nearly as quick as the quickest of all. The line through these exchanges is Theil and Sen's: the
+//! median slope of all pairs. The error has two parts: half the smallest round trip, because the
+//! two directions may differ, and the median distance of the samples from the line.
 
 const SECOND: i64 = 1_000_000_000;
-/// An exchange is nearly as quick as the quickest up to this, ns, or a tenth more.
+/// An exchange is nearly as quick as the quickest within this margin, ns, or within a tenth.
 const NEARLY: i64 = 200_000;
-/// A slope is told from exchanges at least this far apart: quartz clocks differ by less than 100
-/// ppm, so by 0.1 ms a second.
+/// Smallest distance of two exchanges for a slope: quartz clocks differ by less than 100 ppm, so by
+/// 0.1 ms per second.
 const APART: i64 = 5 * SECOND;
-/// Quartz clocks, disciplined or not, don't differ by more.
+/// Largest drift: quartz clocks, disciplined or not, do not differ by more.
 const MOST_DRIFT: f64 = 500e-6;
 
-/// An exchange.
+/// One exchange with the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// When it was sent, ns, on our clock.
+    /// Send time, ns, on our clock.
     pub sent: i64,
     /// Its round trip, ns.
     pub rtt: i64,
-    /// When it was turned round, ns, on the server's clock.
+    /// Time at which the server answered, ns, on the server's clock.
     pub turned: i64,
 }
 
 impl Exchange {
-    /// The server's clock less ours, if both ways took the same time.
+    /// Returns the server's clock minus ours, assuming equal delays in both directions.
     fn offset(&self) -> f64 {
         self.turned.wrapping_sub(self.sent) as f64 - self.rtt as f64 / 2.0
     }
@@ -39,21 +39,21 @@ impl Exchange {
     }
 }
 
-/// The server's clock less ours: a line over our time.
+/// The server's clock minus ours: a line over our time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Offset {
-    /// At our time 0, ns.
+    /// Offset at our time 0, ns.
     pub at_zero: f64,
-    /// How much it grows in a nanosecond.
+    /// Growth per nanosecond.
     pub drift: f64,
-    /// How far off it may be, ns.
+    /// Largest likely error, ns.
     pub error: f64,
-    /// Exchanges that it is from.
+    /// Number of exchanges used.
     pub samples: usize,
 }
 
 impl Offset {
-    /// From exchanges in any order; `None` without any.
+    /// Fits the line to exchanges in any order; `None` if there are none.
     pub fn fit(exchanges: &[Exchange]) -> Option<Offset> {
         let best = exchanges.iter().map(|e| e.rtt).min()?;
         let mut quickest: std::collections::BTreeMap<i64, Exchange> = Default::default();
@@ -82,7 +82,7 @@ impl Offset {
         Some(Offset { at_zero, drift, error, samples: good.len() })
     }
 
-    /// A moment of the server's clock on ours.
+    /// Converts a time of the server's clock to ours.
     pub fn ours(&self, theirs: i64) -> i64 {
         ((theirs as f64 - self.at_zero) / (1.0 + self.drift)).round() as i64
     }
@@ -105,7 +105,7 @@ mod tests {
     const MS: i64 = 1_000_000;
     const ZERO: i64 = 77 * SECOND;
 
-    /// An exchange at `sent` whose ways take so long, with a clock that gains 50 ppm.
+    /// An exchange at `sent` with these one-way delays, and a clock that gains 50 ppm.
     fn exchange(sent: i64, forward: i64, backward: i64) -> Exchange {
         let there = sent + forward;
         Exchange { sent, rtt: forward + backward, turned: ZERO + there + there / 20_000 }
@@ -113,8 +113,8 @@ mod tests {
 
     #[test]
     fn offset_and_drift_are_found_below_a_queue() {
-        // 20/s for a minute; from second 10 to 50 up to 300 ms of queue in one direction or the
-        // other.
+        // 20 per second for a minute; from second 10 to 50 up to 300 ms of queueing delay in one
+        // direction or the other.
         let all: Vec<Exchange> = (0..1200)
             .map(|i| {
                 let (sent, queue) = (i * 50 * MS, (i * 37 % 300) * MS);

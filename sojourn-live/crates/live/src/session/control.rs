@@ -13,14 +13,14 @@ use crate::Failure;
 use crate::protocol::{self, ANSWER, Lines, Reply, Request, VERSION};
 use crate::secret::Secret;
 
-/// Why nothing more will be heard.
+/// The control connection is lost; contains the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gone(pub String);
+pub struct ServerLost(pub String);
 
-/// Between two looks at whether to go on.
+/// Interval between two checks whether to continue.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A connection to a server.
+/// A control connection to a server.
 #[derive(Debug)]
 pub struct Control {
     stream: TcpStream,
@@ -30,8 +30,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Connects to the first of the host's addresses that answers. `go_on` is asked now and then,
-    /// here and below.
+    /// Connects to the first of the host's addresses that answers. Here and below, `go_on` is
+    /// called repeatedly and ends the wait if it returns false.
     pub fn connect(plan: &Plan, go_on: &mut dyn FnMut() -> bool) -> Result<Control, Failure> {
         let patience = Duration::from_nanos(plan.patience_ns as u64);
         let (host, port) = (plan.host.as_str(), plan.port);
@@ -41,8 +41,9 @@ impl Control {
                 "give the name or address of the host that runs `sojourn serve`",
             )
         })?;
-        let wanted = |a: &SocketAddr| plan.family.is_none_or(|family| (family == 4) == a.is_ipv4());
-        let addresses: Vec<SocketAddr> = all.filter(wanted).collect();
+        let of_family =
+            |a: &SocketAddr| plan.family.is_none_or(|family| (family == 4) == a.is_ipv4());
+        let addresses: Vec<SocketAddr> = all.filter(of_family).collect();
         let mut last = None;
         for &address in &addresses {
             match dial(address, patience, go_on) {
@@ -61,47 +62,47 @@ impl Control {
                 "leave the family open, or give another host",
             ),
             Some((at, e)) if e.kind() == ErrorKind::ConnectionRefused => Failure::new(
-                format!("nobody serves at {at}"),
-                "run `sojourn serve` there; from another host it is reached only with --bind ADDRESS",
+                format!("no server listens at {at}"),
+                "run `sojourn serve` there; other hosts reach it only with --bind ADDRESS",
             ),
             Some((at, e)) if e.kind() == ErrorKind::TimedOut => Failure::new(
                 format!("{at} does not answer within {:.0} s", patience.as_secs_f64()),
-                "see that `sojourn serve` runs there and that no firewall is between (TCP and UDP)",
+                "check that `sojourn serve` runs there and that no firewall blocks TCP or UDP",
             ),
             Some((at, e)) => Failure::new(
                 format!("{at} can't be reached: {e}"),
-                "see that the network is up and the address right",
+                "check that the network is up and the address is right",
             ),
         })
     }
 
-    /// The server's address.
+    /// Returns the server's address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Our own address towards it.
+    /// Returns our own address on this connection.
     pub fn own_address(&self) -> Option<SocketAddr> {
         self.stream.local_addr().ok()
     }
 
-    /// Says something.
-    pub fn say(&mut self, request: &Request) -> Result<(), Gone> {
+    /// Sends a message.
+    pub fn send(&mut self, request: &Request) -> Result<(), ServerLost> {
         let line = protocol::line(request);
         self.stream
             .write_all(&line)
-            .map_err(|e| Gone(format!("the server can't be told anything: {e}")))
+            .map_err(|e| ServerLost(format!("sending to the server failed: {e}")))
     }
 
-    /// What the server says next, if it says something in time.
-    pub fn hear(&mut self, timeout: Duration) -> Result<Option<Reply>, Gone> {
+    /// Returns the server's next message; `None` if none arrives within `timeout`.
+    pub fn receive(&mut self, timeout: Duration) -> Result<Option<Reply>, ServerLost> {
         if let Some(reply) = self.next()? {
             return Ok(Some(reply));
         }
         let timeout = timeout.max(Duration::from_millis(1));
-        self.stream.set_read_timeout(Some(timeout)).map_err(|e| Gone(e.to_string()))?;
+        self.stream.set_read_timeout(Some(timeout)).map_err(|e| ServerLost(e.to_string()))?;
         match self.lines.read(&mut self.stream) {
-            Ok(0) => Err(Gone("the server closed the connection".into())),
+            Ok(0) => Err(ServerLost("the server closed the connection".into())),
             Ok(_) => self.next(),
             Err(e)
                 if matches!(
@@ -111,41 +112,39 @@ impl Control {
             {
                 Ok(None)
             }
-            Err(error) => Err(Gone(format!("the server is gone: {error}"))),
+            Err(error) => Err(ServerLost(format!("the connection to the server failed: {error}"))),
         }
     }
 
-    fn next(&mut self) -> Result<Option<Reply>, Gone> {
-        let strange =
-            |e: std::io::Error| Gone(format!("what the server says is not understood: {e}"));
-        match self.lines.next_line().map_err(strange)? {
+    fn next(&mut self) -> Result<Option<Reply>, ServerLost> {
+        let invalid =
+            |e: std::io::Error| ServerLost(format!("the server's message is invalid: {e}"));
+        match self.lines.next_line().map_err(invalid)? {
             None => Ok(None),
-            Some(line) => match protocol::parse(&line).map_err(strange)? {
-                Reply::Ending { why } => Err(Gone(why)),
+            Some(line) => match protocol::parse(&line).map_err(invalid)? {
+                Reply::Ending { why } => Err(ServerLost(why)),
                 reply => Ok(Some(reply)),
             },
         }
     }
 
-    /// Says hello, and proves to have the secret if that is asked for; the welcome.
+    /// Sends the hello, and the proof of the secret if the server demands it. Returns the welcome.
     pub fn hello(
         &mut self,
         own: &Secret,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Reply, Failure> {
         let address = self.address;
-        self.say(&Request::Hello { version: VERSION })
-            .map_err(|Gone(why)| Failure::new(why, ""))?;
+        self.send(&Request::Hello { version: VERSION })
+            .map_err(|ServerLost(why)| Failure::new(why, ""))?;
         let mut answer = self.answer(go_on);
         if let Ok(Reply::Challenge { nonce }) = &answer {
             if own.is_none() {
-                return Err(Failure::new(
-                    format!("{address} lets in only who has its secret"),
-                    GIVE_SECRET,
-                ));
+                return Err(Failure::new(format!("{address} requires a secret"), GIVE_SECRET));
             }
             let proof = own.prove(nonce);
-            self.say(&Request::Prove { proof }).map_err(|Gone(why)| Failure::new(why, ""))?;
+            self.send(&Request::Prove { proof })
+                .map_err(|ServerLost(why)| Failure::new(why, ""))?;
             answer = self.answer(go_on);
             if let Ok(Reply::Refused { why }) = answer {
                 return Err(Failure::new(format!("{address} refused: {why}"), GIVE_SECRET));
@@ -156,31 +155,34 @@ impl Control {
             Ok(Reply::Refused { why }) => {
                 Err(Failure::new(format!("{address} refused: {why}"), ""))
             }
-            Ok(_) => Err(Failure::new(format!("{address} speaks another language"), NO_SERVER)),
-            Err(Gone(why)) => {
-                Err(Failure::new(format!("{address} did not say welcome: {why}"), NO_SERVER))
+            Ok(_) => Err(Failure::new(format!("{address} sent an unexpected reply"), NO_SERVER)),
+            Err(ServerLost(why)) => {
+                Err(Failure::new(format!("{address} did not answer the hello: {why}"), NO_SERVER))
             }
         }
     }
 
-    /// What the server says next, waited for.
-    pub fn answer(&mut self, go_on: &mut dyn FnMut() -> bool) -> Result<Reply, Gone> {
+    /// Waits for the server's next message.
+    pub fn answer(&mut self, go_on: &mut dyn FnMut() -> bool) -> Result<Reply, ServerLost> {
         let until = Instant::now() + self.patience;
         while go_on() {
             if let Some(reply) =
-                self.hear(LOOK.min(until.saturating_duration_since(Instant::now())))?
+                self.receive(LOOK.min(until.saturating_duration_since(Instant::now())))?
             {
                 return Ok(reply);
             }
             if Instant::now() >= until {
-                return Err(Gone(format!("no answer within {:.0} s", self.patience.as_secs_f64())));
+                return Err(ServerLost(format!(
+                    "no answer within {:.0} s",
+                    self.patience.as_secs_f64()
+                )));
             }
         }
-        Err(Gone("it was not waited for".into()))
+        Err(ServerLost("the wait was cancelled".into()))
     }
 }
 
-/// Connects.
+/// Opens the TCP connection.
 fn dial(
     to: SocketAddr,
     patience: Duration,
@@ -212,5 +214,6 @@ fn dial(
     Ok(stream)
 }
 
-const GIVE_SECRET: &str = "give the one that `sojourn serve` has there: --secret @FILE, or the environment's SOJOURN_SECRET";
-const NO_SERVER: &str = "see that it is `sojourn serve` that listens at this port";
+const GIVE_SECRET: &str =
+    "give the server's secret: --secret @FILE, or the environment variable SOJOURN_SECRET";
+const NO_SERVER: &str = "check that `sojourn serve` listens at this port";

@@ -1,4 +1,4 @@
-//! What a session says beside its tables: `sojourn.facts.SessionFacts` under the same names.
+//! The facts of a session, beside its tables: `sojourn.facts.SessionFacts` with the same names.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use tables::facts::{Flow, Link, Outcome, Phase};
 use crate::caps::Caps;
 use crate::protocol::Direction;
 
-/// Everything.
+/// All facts of a session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[allow(missing_docs)]
 pub struct Facts {
     pub format: u32,
     pub outcome: Outcome,
-    /// A sentence; empty if complete.
+    /// The reason, as a sentence; empty if complete.
     pub why: String,
-    /// On what could not be measured or is not as it should be, a sentence each.
+    /// A sentence for everything that could not be measured or is not as expected.
     pub notes: Vec<String>,
-    /// The time of day at t = 0, since 1970.
+    /// The time of day at t = 0, ns since 1970.
     pub zero_ns: i64,
-    /// t at the end.
+    /// t at the end, ns.
     pub duration_ns: i64,
     pub phases: Vec<Phase>,
     pub flows: Vec<Flow>,
@@ -33,11 +33,11 @@ pub struct Facts {
     pub load: Load,
     pub server: Server,
     pub client: Client,
-    /// `None`: it was not asked for.
+    /// `None`: not requested.
     pub marks: Option<Marks>,
 }
 
-/// A probe.
+/// The results of a probe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct Probe {
@@ -48,20 +48,20 @@ pub struct Probe {
     pub sent: usize,
     pub received: usize,
     pub lost: usize,
-    /// Replies to requests that had been given up.
+    /// Replies after the timeout.
     pub late: u64,
     pub duplicate: u64,
-    /// Slots in which nothing was sent.
+    /// Slots in which no request was sent.
     pub missed: u64,
-    /// Why requests were lost, and how many.
+    /// The reasons for lost requests, and their numbers.
     pub reasons: BTreeMap<&'static str, u64>,
-    /// `None`: not known.
+    /// `None`: unknown.
     pub lost_forward: Option<usize>,
     pub lost_backward: Option<usize>,
     pub phases: Vec<ProbedPhase>,
 }
 
-/// Requests of a probe, by the phase in which they were sent.
+/// Requests of a probe, by the phase of their send time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct ProbedPhase {
@@ -72,7 +72,7 @@ pub struct ProbedPhase {
     pub lost_backward: Option<usize>,
 }
 
-/// What the receivers got in a phase.
+/// Bytes that the receivers got in a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct Goodput {
@@ -82,21 +82,21 @@ pub struct Goodput {
     pub bps: i64,
 }
 
-/// The server's clock less ours at t = 0; `None`: not known.
+/// The server's clock minus ours at t = 0; `None`: unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[allow(missing_docs)]
 pub struct Clock {
     pub offset_ns: Option<i64>,
     pub drift_ppm: Option<f64>,
     pub error_ns: Option<i64>,
-    /// udp, control; empty: not known.
+    /// "udp" or "control"; empty: unknown.
     pub by: &'static str,
     pub samples: usize,
-    /// How far our time of day was stepped or slewed meanwhile.
+    /// How far our time of day was stepped or slewed during the session.
     pub stepped_ns: i64,
 }
 
-/// How long after their slots requests were sent.
+/// Delay of requests after their slots, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct Lateness {
@@ -108,7 +108,7 @@ pub struct Lateness {
     pub priority: &'static str,
 }
 
-/// A priority's word.
+/// Returns the word for a priority.
 pub fn priority(of: Priority) -> &'static str {
     match of {
         Priority::Realtime => "realtime",
@@ -117,27 +117,27 @@ pub fn priority(of: Priority) -> &'static str {
     }
 }
 
-/// How the load was made.
+/// The configuration of the load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct Load {
     pub streams: u32,
     pub congestion: Congestion,
-    /// The codepoint of streams and probes.
+    /// DSCP codepoint of streams and probes.
     pub dscp: u8,
 }
 
-/// Congestion controls.
+/// Congestion controls of the load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct Congestion {
-    /// `None`: each host's own.
+    /// `None`: each host's default.
     pub asked: Option<String>,
     pub client: String,
     pub server: String,
 }
 
-/// Who answered.
+/// The server of the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct Server {
@@ -149,7 +149,7 @@ pub struct Server {
     pub caps: Caps,
 }
 
-/// Who measured.
+/// The measuring host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct Client {
@@ -160,31 +160,31 @@ pub struct Client {
     pub kernel: String,
 }
 
-/// What became of ECN and DSCP.
+/// Changes of ECN and DSCP on the path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct Marks {
     /// Whether the server answered any of these requests.
     pub answered: bool,
-    /// Of the requests of `loads`.
+    /// DSCP codepoint of the requests in `loads`.
     pub dscp: u8,
     pub path: Vec<MarkedPath>,
     pub loads: Vec<MarkedLoad>,
     pub tcp: Vec<MarkedTcp>,
 }
 
-/// What became of a DS field one way, before any load.
+/// Changes of a DS field in one direction, before any load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct MarkedPath {
     pub direction: Direction,
-    /// The field as it was sent.
+    /// The field as sent.
     pub ds: u8,
     pub sent: usize,
     pub arrived: Vec<Arrived>,
 }
 
-/// Datagrams that came with this field.
+/// Number of datagrams that arrived with this field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct Arrived {
@@ -192,7 +192,7 @@ pub struct Arrived {
     pub count: usize,
 }
 
-/// What became of ECN-capable datagrams in a phase.
+/// ECN-capable datagrams in a phase.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct MarkedLoad {
@@ -203,35 +203,35 @@ pub struct MarkedLoad {
     pub arrived: Vec<Arrived>,
 }
 
-/// What ECN told the senders of a load.
+/// ECN feedback to the senders of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct MarkedTcp {
     pub phase: usize,
     pub direction: Direction,
     pub streams: usize,
-    /// Those that agreed on ECN.
+    /// Streams that negotiated ECN.
     pub ecn: usize,
-    /// Segments of all streams that were delivered, and those acknowledged with ECE.
+    /// Delivered segments of all streams, and those acknowledged with ECE.
     pub delivered: u64,
     pub marked: u64,
 }
 
 impl Marks {
-    /// In a sentence; sojourn's `live/measure/marks` says more.
+    /// Summarises the marks in a sentence; sojourn's `live/measure/marks` has more.
     pub fn in_words(&self) -> String {
         if !self.answered {
-            return "ECN and DSCP: the server answered none of the requests that ask.".into();
+            return "ECN and DSCP: the server answered none of the requests.".into();
         }
-        let changed = self.path.iter().filter(|one| one.arrived.iter().any(|a| a.ds != one.ds));
+        let changed = self.path.iter().filter(|path| path.arrived.iter().any(|a| a.ds != path.ds));
         let changed: Vec<String> = changed
-            .map(|one| {
-                let came: Vec<String> =
-                    one.arrived.iter().map(|a| format!("{:#04x} ({})", a.ds, a.count)).collect();
-                format!("{} {:#04x} as {}", one.direction.word(), one.ds, came.join(", "))
+            .map(|path| {
+                let arrived: Vec<String> =
+                    path.arrived.iter().map(|a| format!("{:#04x} ({})", a.ds, a.count)).collect();
+                format!("{} {:#04x} as {}", path.direction.word(), path.ds, arrived.join(", "))
             })
             .collect();
-        let lost = self.path.iter().filter(|one| one.arrived.is_empty()).count();
+        let lost = self.path.iter().filter(|path| path.arrived.is_empty()).count();
         let marked: usize = self
             .loads
             .iter()
@@ -241,8 +241,8 @@ impl Marks {
             .sum();
         let segments: u64 = self.tcp.iter().map(|tcp| tcp.marked).sum();
         let fields = match changed.as_slice() {
-            [] => "every DS field that arrived is as it was sent".into(),
-            some => format!("DS fields that arrived otherwise: {}", some.join("; ")),
+            [] => "no DS field changed".into(),
+            some => format!("DS fields that changed: {}", some.join("; ")),
         };
         format!(
             "ECN and DSCP: {fields}; {lost} of {} never arrived; marked: {marked} probes, {segments} segments.",

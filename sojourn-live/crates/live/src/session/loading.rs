@@ -1,4 +1,4 @@
-//! The client's end of a load, on a thread of its own.
+//! The client's end of a load, on its own thread.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -15,10 +15,10 @@ use probe::{Clock, Epoll};
 use crate::load::{Load, Row};
 use crate::protocol::{self, Direction, Request};
 
-/// What is to be loaded.
+/// The configuration of a load.
 #[derive(Clone, Debug)]
 pub struct Spec {
-    /// Which way.
+    /// Direction of the data.
     pub direction: Direction,
     /// The load's number.
     pub number: u32,
@@ -26,55 +26,55 @@ pub struct Spec {
     pub streams: usize,
     /// The server.
     pub server: SocketAddr,
-    /// What connections must bear.
+    /// The token for the connections.
     pub token: u64,
-    /// Congestion control, where this end sends.
+    /// Congestion control, if this end sends.
     pub congestion: Option<String>,
-    /// The codepoint of what this end sends.
+    /// DSCP codepoint of the packets that this end sends.
     pub dscp: u8,
-    /// Whether samples say what ECN told.
+    /// Whether samples contain ECN's values.
     pub ecn: bool,
-    /// From sample to sample, ns.
+    /// Interval between samples, ns.
     pub interval: i64,
-    /// For connections to be made, and for what is on the way to arrive at the end, ns.
+    /// Time limit for opening the connections, and for data in flight at the end, ns.
     pub patience: i64,
 }
 
-/// What is wanted of a thread; it begins with making the connections ready, 0.
+/// Commands to the thread; it begins at 0, opening the connections.
 const GO: u8 = 1;
 const STOP: u8 = 2;
 const ABANDON: u8 = 3;
-/// At least this often it is looked what is wanted, ms.
+/// Longest interval between two checks for a command, ms.
 const LOOK: u32 = 2;
 
 #[derive(Debug, Default)]
 struct Shared {
-    wanted: AtomicU8,
-    /// Connections that are ready.
+    command: AtomicU8,
+    /// Number of open connections.
     ready: AtomicI64,
 }
 
-/// A load thread.
+/// The thread of a load.
 #[derive(Debug)]
 pub struct Loading {
     shared: Arc<Shared>,
-    /// What went wrong, if something did.
+    /// Returns an error message if the load failed.
     thread: JoinHandle<Option<String>>,
     rows: Receiver<Vec<Row>>,
 }
 
 impl Loading {
-    /// Makes the connections.
+    /// Starts the thread, which opens the connections.
     pub fn start(spec: Spec, clock: Clock) -> io::Result<Loading> {
         let shared = Arc::new(Shared::default());
-        let seen = shared.clone();
+        let thread_shared = shared.clone();
         let (sender, rows) = channel();
         let thread = std::thread::Builder::new().name("load".into()).spawn(move || {
             sys::defer_thread();
             let load = Load::new(spec.direction == Direction::Up, spec.streams);
             let mut load = load.with_ecn(spec.ecn);
-            let result = drive(&mut load, &spec, &clock, &seen, &sender);
-            // Nobody is left to be told after a session that failed.
+            let result = drive(&mut load, &spec, &clock, &thread_shared, &sender);
+            // The receiver may be gone after a failed session.
             let _ = sender.send(load.take_rows());
             let broken = result.err().map(|e| e.to_string());
             broken.or(load.broken().map(str::to_string))
@@ -82,38 +82,38 @@ impl Loading {
         Ok(Loading { shared, thread, rows })
     }
 
-    /// Samples of this end since the last call, on our clock.
+    /// Returns the samples of this end since the last call, on our clock.
     pub fn take_rows(&self) -> impl Iterator<Item = Row> {
         self.rows.try_iter().flatten()
     }
 
-    /// Connections that are ready.
+    /// Returns the number of open connections.
     pub fn ready(&self) -> usize {
         self.shared.ready.load(Ordering::Relaxed) as usize
     }
 
-    /// Whether it has ended.
+    /// Whether the thread has ended.
     pub fn is_finished(&self) -> bool {
         self.thread.is_finished()
     }
 
     /// Begins to send.
     pub fn go(&self) {
-        self.want(GO);
+        self.command(GO);
     }
 
-    /// Ends what it sends; it lives until what it receives has ended as well.
+    /// Stops sending; the thread continues until the receiving connections have ended.
     pub fn stop(&self) {
-        self.want(STOP);
+        self.command(STOP);
     }
 
-    fn want(&self, what: u8) {
-        self.shared.wanted.fetch_max(what, Ordering::Relaxed);
+    fn command(&self, what: u8) {
+        self.shared.command.fetch_max(what, Ordering::Relaxed);
     }
 
-    /// Ends it now: its last samples, and what went wrong, if something did.
+    /// Ends the thread; returns its last samples, and an error message if it failed.
     pub fn finish(self) -> (Vec<Row>, Option<String>) {
-        self.want(ABANDON);
+        self.command(ABANDON);
         let broken = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         (self.rows.try_iter().flatten().collect(), broken)
     }
@@ -134,16 +134,16 @@ fn drive(
     let mut due = None;
     let mut over = None;
     loop {
-        let wanted = shared.wanted.load(Ordering::Relaxed);
+        let command = shared.command.load(Ordering::Relaxed);
         let now = clock.now();
-        if due.is_none() && wanted >= GO {
+        if due.is_none() && command >= GO {
             for (stream, fd) in load.go()? {
                 epoll.add(&fd, Interest::Writable, stream as u64)?;
             }
             load.sample(now);
             due = Some(now + spec.interval);
         }
-        if over.is_none() && wanted >= STOP {
+        if over.is_none() && command >= STOP {
             load.sample(now);
             load.stop();
             over = Some(now + spec.patience);
@@ -158,9 +158,9 @@ fn drive(
         }
         if load.is_over() && (over.is_some() || load.sends())
             || over.is_some_and(|until| now >= until)
-            || wanted == ABANDON
+            || command == ABANDON
         {
-            // What came after the end counts for the connection, not for the phase.
+            // Data after the end counts for the connection, not for the phase.
             if !load.sends() {
                 load.sample(now);
             }
@@ -175,7 +175,7 @@ fn drive(
     }
 }
 
-/// Makes all connections and says on each what it is; false: it is not wanted any more.
+/// Opens all connections and sends the first line on each; returns false if it was stopped.
 fn connect(
     load: &mut Load,
     spec: &Spec,
@@ -203,13 +203,13 @@ fn connect(
     let until = clock.now() + spec.patience;
     let mut happened = Vec::new();
     while coming.iter().any(Option::is_some) {
-        if shared.wanted.load(Ordering::Relaxed) >= STOP {
+        if shared.command.load(Ordering::Relaxed) >= STOP {
             return Ok(false);
         }
         if clock.now() >= until {
             return Err(io::Error::new(
                 io::ErrorKind::TimedOut,
-                "its connections did not come about in time",
+                "its connections were not established in time",
             ));
         }
         happened.clear();
@@ -223,7 +223,7 @@ fn connect(
             let first =
                 Request::Stream { token: spec.token, load: spec.number, stream: stream as u32 };
             let line = protocol::line(&first);
-            // The first bytes of a connection find room.
+            // The first bytes of a connection always fit.
             if sys::send(&fd, &line)? != line.len() {
                 return Err(io::Error::from(io::ErrorKind::WriteZero));
             }

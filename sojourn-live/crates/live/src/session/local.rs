@@ -1,46 +1,46 @@
 //! This host's end of the link: an interface's root qdisc and counters, by netlink.
 //!
-//! The root counts for all below it: the kernel propagates backlog and drops upwards (sch_api.c,
-//! qdisc_tree_reduce_backlog), and mq adds its children up. What is received passes no qdisc; of
-//! that there are the interface's counters.
+//! The root qdisc counts for all below it: the kernel propagates backlog and drops upwards
+//! (sch_api.c, qdisc_tree_reduce_backlog), and mq adds up its children. Received packets pass no
+//! qdisc; for them there are the interface's counters.
 
 use std::io;
 use std::net::IpAddr;
 
 use probe::netlink::{Counters, Netlink, Qdisc};
 
-/// The parent of a root.
+/// The parent of a root qdisc.
 const ROOT: u32 = 0xffff_ffff;
-/// The pseudo-qdiscs of ingress and clsact: they queue nothing.
+/// The pseudo-qdiscs ingress and clsact, which have no queue.
 const INGRESS: u32 = 0xffff_fff1;
 
-/// An interface that is watched.
+/// An interface that is sampled.
 #[derive(Debug)]
 pub struct Local {
     netlink: Netlink,
     device: u32,
     /// Its name.
     pub name: String,
-    /// The kinds of its qdiscs from the root down.
+    /// The kinds of its qdiscs, from the root down.
     pub qdisc: String,
     /// Samples in order of time.
     pub samples: Vec<Sample>,
-    /// Why there are no more, in the kernel's words.
+    /// The kernel's error that ended the sampling.
     pub broken: Option<String>,
 }
 
-/// An interface at a moment; counters since it, or its qdisc, was made.
+/// A sample of an interface; counters count from the creation of the interface or its qdisc.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// When, ns.
+    /// Time, ns.
     pub t: i64,
-    /// Its root qdisc; `None`: it has no queue.
+    /// Its root qdisc; `None`: it has none that queues.
     pub root: Option<Root>,
     /// Its counters.
     pub counters: Counters,
 }
 
-/// What a root qdisc counts.
+/// The counters of a root qdisc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Root {
@@ -52,19 +52,19 @@ pub struct Root {
     pub dropped: i64,
 }
 
-/// The interfaces of this host by name, and the one on the way to an address with the router there.
+/// The interfaces of this host, and the interface and router on the way to an address.
 #[derive(Debug)]
 pub struct Surroundings {
     /// (index, name).
     pub devices: Vec<(u32, String)>,
-    /// Name of the interface that packets to the server leave by.
+    /// Name of the interface that sends packets to the server.
     pub device: Option<String>,
-    /// The router they go to.
+    /// The next router on the way to the server.
     pub gateway: Option<IpAddr>,
 }
 
 impl Surroundings {
-    /// What there is on the way to `to`.
+    /// Reads them for the way to `to`.
     pub fn look(to: IpAddr) -> io::Result<Surroundings> {
         let mut netlink = Netlink::new()?;
         let devices = netlink.devices()?;
@@ -79,7 +79,7 @@ impl Surroundings {
 }
 
 impl Local {
-    /// Watches an interface.
+    /// Begins to sample an interface.
     pub fn new(device: u32, name: &str) -> io::Result<Local> {
         let mut netlink = Netlink::new()?;
         netlink.counters(device)?;
@@ -95,18 +95,18 @@ impl Local {
         })
     }
 
-    /// Takes a sample at `now`; after one that fails there are no more.
+    /// Takes a sample at `now`; a failure ends the sampling.
     pub fn sample(&mut self, now: i64) {
         if self.broken.is_some() {
             return;
         }
-        let taken = self.netlink.counters(self.device).and_then(|counters| {
+        let sample = self.netlink.counters(self.device).and_then(|counters| {
             let qdiscs = self.netlink.qdiscs()?;
             let root = qdiscs.into_iter().find(|q| q.device == self.device && q.parent == ROOT);
-            // "noqueue" is what a device without a queue has, and it counts nothing.
+            // A device without a queue has "noqueue", which counts nothing.
             Ok((counters, root.filter(|q| q.kind != "noqueue")))
         });
-        match taken {
+        match sample {
             Ok((counters, root)) => {
                 self.samples.push(Sample { t: now, root: root.as_ref().map(Root::of), counters });
             }
@@ -128,7 +128,7 @@ impl Root {
     }
 }
 
-/// The kinds from the root down, each once: `htb, bfifo`.
+/// Returns the kinds from the root down, each once: `htb, bfifo`.
 fn kinds(qdiscs: &[Qdisc]) -> String {
     let (root, below): (Vec<&Qdisc>, Vec<&Qdisc>) =
         qdiscs.iter().filter(|q| q.parent != INGRESS).partition(|q| q.parent == ROOT);

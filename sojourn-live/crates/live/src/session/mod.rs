@@ -1,11 +1,11 @@
-//! A session with a server: phases of load, probes all the while, and what came of it.
+//! A session with a server: phases of load, with probes throughout, and the result.
 //!
-//! This thread says what is done when and reads this host's interface; the probes have a thread of
-//! their own, and so has each direction of load. The server's samples are said after each phase, so
-//! that saying them disturbs nothing. However a session ends, whole or by the server's going away
-//! or by its owner's wish, what was measured until then is handed over with the reason. Whoever
-//! wants to keep it even if this process is killed is handed all of it after each phase, and now
-//! and then in a long one.
+//! This thread controls the session and samples this host's interface. The probes and each
+//! direction of load have their own threads. The server sends its samples after each phase, so that
+//! sending them does not disturb the measurement. A session may be complete, or end early because
+//! the server is lost or the owner wants it; the result then contains everything measured so far,
+//! and the reason. After each phase, and repeatedly within a long one, a watcher can get the
+//! results so far, so that they survive if this process is killed.
 
 mod clock;
 mod control;
@@ -34,75 +34,75 @@ use crate::caps::Caps;
 use crate::load::Row;
 use crate::protocol::{Direction, Reply, Request};
 use clock::Exchange;
-use control::{Control, Gone};
+use control::{Control, ServerLost};
 use loading::{Loading, Spec};
 use local::{Local, Surroundings};
-use marking::{Marking, Whom};
+use marking::{Destination, Marking};
 pub use plan::{How, Kind, PORT, Phase as PlannedPhase, Plan, Target, endpoint};
 use probing::Probing;
-use targets::Aim;
+use targets::ProbeTarget;
 
 const MS: i64 = 1_000_000;
 const SECOND: i64 = 1_000 * MS;
-/// Between two signs of life, each an exchange of clocks.
+/// Interval between two keep-alive messages, each an exchange of clocks.
 const ALIVE: i64 = SECOND;
-/// Exchanges of clocks at the beginning.
+/// Exchanges of clocks at the start.
 const EXCHANGES: usize = 8;
-/// Between two calls of the watcher.
+/// Interval between two calls of the watcher.
 const WATCH: i64 = 100 * MS;
-/// For the last replies at the end.
+/// Wait for the last replies at the end.
 const LINGER: i64 = SECOND;
-/// For what is on the way when the server has said that a load is over.
+/// Wait for data in flight after the server has reported the end of a load.
 const QUIET: i64 = SECOND / 2;
-/// For what the server has measured, when the session is ended early.
+/// Time for the server's samples when the session is ended early.
 const HASTE: i64 = 3 * SECOND;
-/// Within a phase what was measured is handed over this long after the last time; or after a
-/// quarter of the session's time, if that is more, so that all of it together costs a few times
-/// what the last one costs.
+/// Interval between two snapshots of the results within a phase. It grows to a quarter of the
+/// elapsed time if that is more, so all snapshots together cost a few times as much as the last
+/// one.
 const KEEP: i64 = 20 * SECOND;
 
-/// Who looks on.
+/// Observes a session.
 pub trait Watcher {
-    /// The session has reached `now` of about `total` ns, in this phase ("": between two). False
-    /// ends it.
+    /// The session has reached `now` of about `total` ns, in this phase (empty: between phases).
+    /// Returning false ends the session.
     fn reached(&mut self, now: i64, total: i64, phase: &str) -> bool;
 
-    /// Whether it wants what was measured so far, as soon as a phase is complete.
+    /// Whether it wants the results so far, as soon as one phase is complete.
     fn keeps(&self) -> bool {
         false
     }
 
-    /// All that was measured so far, in the place of what it had before. False ends the session.
+    /// Takes the results so far, which replace the earlier ones. Returning false ends the session.
     fn keep(&mut self, _so_far: Measured) -> bool {
         true
     }
 }
 
-/// What a session brought back.
+/// The results of a session.
 #[derive(Debug)]
 pub struct Measured {
-    /// As `sojourn_live.session.Session.tables`.
+    /// Tables as in `sojourn_live.session.Session.tables`.
     pub tables: Vec<Table>,
-    /// As its `facts`.
+    /// Facts as in its `facts`.
     pub facts: Facts,
 }
 
-/// Why a session ends before its end.
+/// Reason for the early end of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum End {
     Interrupted,
-    Gone(String),
-    /// The server is there and will not go on.
+    ServerLost(String),
+    /// The server is connected but refuses to continue.
     Refused(String),
 }
 
-impl From<Gone> for End {
-    fn from(Gone(why): Gone) -> End {
-        End::Gone(why)
+impl From<ServerLost> for End {
+    fn from(ServerLost(why): ServerLost) -> End {
+        End::ServerLost(why)
     }
 }
 
-/// A phase that began.
+/// A phase that has begun.
 #[derive(Debug)]
 struct Phase {
     name: String,
@@ -112,18 +112,18 @@ struct Phase {
     complete: bool,
 }
 
-/// A load, and what both ends saw.
+/// The samples of both ends of a load.
 #[derive(Debug)]
 struct Pair {
     phase: usize,
     direction: Direction,
     /// Samples of this end.
     ours: Vec<Row>,
-    /// Of the server, on its clock.
+    /// Samples of the server, on its clock.
     theirs: Vec<Row>,
 }
 
-/// A load that is going on.
+/// A running load.
 #[derive(Debug)]
 struct Going {
     number: u32,
@@ -133,17 +133,17 @@ struct Going {
     ours: Vec<Row>,
 }
 
-/// What the server has said of a load.
+/// The server's messages about a load.
 #[derive(Debug, Default)]
-struct Said {
+struct LoadReport {
     ready: bool,
     complete: bool,
     rows: Vec<Row>,
-    /// Why it is over, and when that was said.
+    /// The reason for its end, and the time of that message.
     over: Option<(String, i64)>,
 }
 
-/// The server, as it says.
+/// The server's welcome.
 #[derive(Clone, Debug)]
 struct Welcome {
     software: String,
@@ -161,32 +161,32 @@ struct Session<'a> {
     welcome: Welcome,
     around: Surroundings,
     local: Option<Local>,
-    aims: Vec<Aim>,
+    probe_targets: Vec<ProbeTarget>,
     probing: Probing,
     marking: Option<Marking>,
     notes: Vec<String>,
     exchanges: Vec<Exchange>,
-    /// Loads by their numbers.
-    said: HashMap<u32, Said>,
-    heard: Option<(u32, u64)>,
+    /// By the load's number.
+    reports: HashMap<u32, LoadReport>,
+    received: Option<(u32, u64)>,
     refused: Option<String>,
     phase: String,
-    /// When the server last said something, and when we last asked it something.
-    last_heard: i64,
-    last_said: i64,
+    /// Time of the server's last message, and of our last clock request.
+    last_reply: i64,
+    last_request: i64,
     next_watch: i64,
     next_sample: i64,
     next_keep: i64,
     phases: Vec<Phase>,
-    /// Whether the last of them goes on.
+    /// Whether the last phase is still running.
     in_phase: bool,
-    /// Loads that are over, and those that go on.
+    /// Loads that have ended, and running loads.
     loads: Vec<Pair>,
     going: Vec<Going>,
     total: i64,
 }
 
-/// Measures. `Err`: nothing could be measured.
+/// Does a session. Fails if nothing could be measured.
 pub fn measure(plan: &Plan, watcher: &mut dyn Watcher) -> Result<Measured, Failure> {
     let total = plan.total();
     let mut go_on = || watcher.reached(0, total, "");
@@ -205,15 +205,15 @@ pub fn measure(plan: &Plan, watcher: &mut dyn Watcher) -> Result<Measured, Failu
     let mut notes = Vec::new();
     let local = watch(plan, &around, &mut notes)?;
     let identifier = std::process::id() as u16 ^ welcome.token as u16;
-    let aims = targets::resolve(plan, server, &around, identifier, &mut notes)?;
+    let probe_targets = targets::resolve(plan, server, &around, identifier, &mut notes)?;
 
     let clock = Clock::starting_in(0);
-    let probing = start_probing(plan, &aims, &welcome, server.port(), clock, identifier)
-        .map_err(|e| Failure::new(format!("probes: {e}"), "leave the target out"))?;
+    let probing = start_probing(plan, &probe_targets, &welcome, server.port(), clock, identifier)
+        .map_err(|e| Failure::new(format!("probes: {e}"), "remove this target"))?;
     let marking = match plan.ecn {
         true => Some(
-            Marking::start(Whom { server, token: welcome.token, dscp: plan.dscp }, clock)
-                .map_err(|e| Failure::new(format!("ECN's requests: {e}"), "leave --ecn out"))?,
+            Marking::start(Destination { server, token: welcome.token, dscp: plan.dscp }, clock)
+                .map_err(|e| Failure::new(format!("ECN requests: {e}"), "omit --ecn"))?,
         ),
         false => None,
     };
@@ -225,17 +225,17 @@ pub fn measure(plan: &Plan, watcher: &mut dyn Watcher) -> Result<Measured, Failu
         welcome,
         around,
         local,
-        aims,
+        probe_targets,
         probing,
         marking,
         notes,
         exchanges: Vec::new(),
-        said: HashMap::new(),
-        heard: None,
+        reports: HashMap::new(),
+        received: None,
         refused: None,
         phase: String::new(),
-        last_heard: 0,
-        last_said: 0,
+        last_reply: 0,
+        last_request: 0,
         next_watch: 0,
         next_sample: 0,
         next_keep: KEEP,
@@ -250,7 +250,7 @@ pub fn measure(plan: &Plan, watcher: &mut dyn Watcher) -> Result<Measured, Failu
     Ok(result::make(&session, &ended, duration))
 }
 
-/// Has the server's echoes bear the codepoint of our own.
+/// Asks the server to use our DSCP codepoint in its echoes.
 fn ask_for_marks(
     control: &mut Control,
     plan: &Plan,
@@ -261,20 +261,20 @@ fn ask_for_marks(
         return Ok(());
     }
     let at = control.address();
-    let said = control
-        .say(&Request::Mark { dscp: plan.dscp })
+    let reply = control
+        .send(&Request::Mark { dscp: plan.dscp })
         .and_then(|()| control.answer(go_on))
-        .map_err(|Gone(why)| Failure::new(format!("{at}: {why}"), ""))?;
-    match said {
+        .map_err(|ServerLost(why)| Failure::new(format!("{at}: {why}"), ""))?;
+    match reply {
         Reply::Refused { why } => Err(Failure::new(
             format!("{at} (sojourn {}) does not mark its packets: {why}", welcome.software),
-            "use this release of sojourn there, too, or leave --dscp out",
+            "use this release of sojourn there too, or omit --dscp",
         )),
         _ => Ok(()),
     }
 }
 
-/// Whether the server grants all of it, and this kernel has what it takes.
+/// Fails unless the server grants the whole plan and this kernel has the congestion control.
 fn ask(control: &mut Control, plan: &Plan, go_on: &mut dyn FnMut() -> bool) -> Result<(), Failure> {
     let seconds = plan.load_seconds();
     if seconds == 0 {
@@ -283,50 +283,48 @@ fn ask(control: &mut Control, plan: &Plan, go_on: &mut dyn FnMut() -> bool) -> R
     crate::server::check_congestion(plan.congestion.as_deref()).map_err(|why| {
         Failure::new(
             format!("here: {why}"),
-            "sysctl net.ipv4.tcp_available_congestion_control names those there are",
+            "sysctl net.ipv4.tcp_available_congestion_control lists those available",
         )
     })?;
     let at = control.address();
-    let broken = |Gone(why): Gone| Failure::new(format!("{at}: {why}"), "");
+    let broken = |ServerLost(why): ServerLost| Failure::new(format!("{at}: {why}"), "");
     let congestion = plan.congestion.clone();
-    control.say(&Request::Ask { streams: plan.streams, seconds, congestion }).map_err(broken)?;
+    control.send(&Request::Ask { streams: plan.streams, seconds, congestion }).map_err(broken)?;
     match control.answer(go_on).map_err(broken)? {
         Reply::Refused { why } => Err(Failure::new(
             format!("{at} refused: {why}"),
-            "ask for less, or let whoever runs `sojourn serve` grant more (its options --seconds, --bytes, --streams)",
+            "request less, or raise the server's limits (--seconds, --bytes, --streams of `sojourn serve`)",
         )),
         _ => Ok(()),
     }
 }
 
-/// The interface to watch: the one asked for, or that on the way.
+/// Begins to sample the requested interface, or the one on the way to the server.
 fn watch(
     plan: &Plan,
     around: &Surroundings,
     notes: &mut Vec<String>,
 ) -> Result<Option<Local>, Failure> {
-    let wanted = match plan.interface.as_deref() {
+    let name = match plan.interface.as_deref() {
         Some("") => return Ok(None),
         Some(name) => Some(name),
         None => around.device.as_deref(),
     };
-    let Some(name) = wanted else {
-        notes.push(
-            "no interface is watched: this host has no route to the server that it tells of".into(),
-        );
+    let Some(name) = name else {
+        notes.push("no interface is sampled: this host reports no route to the server".into());
         return Ok(None);
     };
     let Some((index, _)) = around.devices.iter().find(|(_, known)| known == name) else {
         let names: Vec<&str> = around.devices.iter().map(|(_, name)| name.as_str()).collect();
         return Err(Failure::new(
             format!("there is no interface '{name}'"),
-            format!("those of this host are {}", names.join(", ")),
+            format!("this host has {}", names.join(", ")),
         ));
     };
     match Local::new(*index, name) {
         Ok(local) => Ok(Some(local)),
         Err(error) => {
-            notes.push(format!("{name} is not watched: {error}"));
+            notes.push(format!("{name} is not sampled: {error}"));
             Ok(None)
         }
     }
@@ -334,27 +332,29 @@ fn watch(
 
 fn start_probing(
     plan: &Plan,
-    aims: &[Aim],
+    probe_targets: &[ProbeTarget],
     welcome: &Welcome,
     port: u16,
     clock: Clock,
     identifier: u16,
 ) -> std::io::Result<Probing> {
-    let targets: Vec<_> =
-        aims.iter().map(|aim| aim.target(port, plan.probe_bytes, plan.dscp)).collect();
+    let targets: Vec<_> = probe_targets
+        .iter()
+        .map(|probe_target| probe_target.target(port, plan.probe_bytes, plan.dscp))
+        .collect();
     let timing = Timing {
-        // The thread has begun by then.
+        // The thread is running by then.
         start: clock.now() + 20 * MS,
         interval: plan.probe_interval_ns,
         timeout: plan.probe_timeout_ns,
     };
     let mut prober = Prober::new(&targets, timing, identifier)?;
-    for (index, aim) in aims.iter().enumerate() {
-        if aim.how == plan::How::Udp {
+    for (index, probe_target) in probe_targets.iter().enumerate() {
+        if probe_target.how == plan::How::Udp {
             prober.set_token(index, welcome.token);
         }
     }
-    Probing::start(prober, aims.len(), clock, LINGER.min(plan.probe_timeout_ns))
+    Probing::start(prober, probe_targets.len(), clock, LINGER.min(plan.probe_timeout_ns))
 }
 
 impl Session<'_> {
@@ -364,9 +364,9 @@ impl Session<'_> {
             self.exchange()?;
             self.wait(self.plan.patience_ns, |s| s.exchanges.len() > had)?;
         }
-        // Before the phases: the path is tried without load.
+        // Before the phases, because the path is tried without load.
         self.wait(self.plan.patience_ns, |s| s.marking.as_ref().is_none_or(Marking::is_through))?;
-        // What was asked of clocks and marks comes on top.
+        // The time for clocks and marks comes on top of the phases.
         self.total = self.clock.now() + self.plan.total();
         let names = self.plan.phase_names();
         for (phase, name) in self.plan.phases.iter().zip(names) {
@@ -382,7 +382,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Hands over what was measured so far, once a phase is complete.
+    /// Passes the results so far to the watcher, if a phase is complete.
     fn keep(&mut self) -> Result<(), End> {
         if !self.watcher.keeps() || !self.phases.iter().any(|phase| phase.complete) {
             return Ok(());
@@ -412,23 +412,21 @@ impl Session<'_> {
         measured
     }
 
-    /// What is left of the session: the last replies, what the server heard.
+    /// Ends the session: reads the last replies and the requests that reached the server.
     fn finish(&mut self, ended: &Result<(), End>) -> Result<i64, Failure> {
         let duration = self.clock.now();
         self.sample(duration);
         self.probing
             .finish()
-            .map_err(|e| Failure::new(format!("the probes broke off: {e}"), "please report it"))?;
-        if !matches!(ended, Err(End::Gone(_))) {
-            // What can't be told any more is told as not known.
-            let _ = self.control.say(&Request::Heard);
-            let _ = self.wait_on(HASTE.min(self.plan.patience_ns), false, |s| s.heard.is_some());
-            let _ = self.control.say(&Request::Bye);
+            .map_err(|e| Failure::new(format!("the probes failed: {e}"), "please report it"))?;
+        if !matches!(ended, Err(End::ServerLost(_))) {
+            // If this fails, the information is missing in the result.
+            let _ = self.control.send(&Request::Received);
+            let _ = self.wait_on(HASTE.min(self.plan.patience_ns), false, |s| s.received.is_some());
+            let _ = self.control.send(&Request::Bye);
         }
         if let Some(marking) = &mut self.marking {
-            marking
-                .finish()
-                .map_err(|e| Failure::new(format!("ECN's requests broke off: {e}"), ""))?;
+            marking.finish().map_err(|e| Failure::new(format!("ECN requests failed: {e}"), ""))?;
         }
         Ok(duration)
     }
@@ -442,7 +440,7 @@ impl Session<'_> {
         self.in_phase = true;
     }
 
-    /// The phase that was begun last is over.
+    /// Ends the current phase.
     fn end(&mut self, complete: bool) {
         let now = self.clock.now();
         self.in_phase = false;
@@ -466,18 +464,18 @@ impl Session<'_> {
             Kind::Both => &[Direction::Down, Direction::Up],
         };
         let result = self.load(kind, duration, directions);
-        // However it ended: what both ends saw, as far as there is time.
+        // In every case: get the samples of both ends, as far as there is time.
         for going in &self.going {
             going.loading.stop();
-            let _ = self.control.say(&Request::Stop { load: going.number });
+            let _ = self.control.send(&Request::Stop { load: going.number });
         }
         let limit = match &result {
-            Err(End::Gone(_)) => 0,
+            Err(End::ServerLost(_)) => 0,
             Err(_) => HASTE.min(self.plan.patience_ns),
             Ok(()) => self.plan.patience_ns,
         };
         let drained = match result {
-            Err(End::Gone(_)) => Ok(true),
+            Err(End::ServerLost(_)) => Ok(true),
             _ => self.drain(limit),
         };
         let phase = self.phases.len().wrapping_sub(1);
@@ -485,19 +483,20 @@ impl Session<'_> {
         for Going { number, direction, loading, mut ours } in std::mem::take(&mut self.going) {
             let (last, why) = loading.finish();
             ours.extend(last);
-            let said = self.said.remove(&number).unwrap_or_default();
+            let report = self.reports.remove(&number).unwrap_or_default();
             let word = direction.word();
-            if let Some(why) = why.or(said.over.map(|over| over.0).filter(|why| !why.is_empty())) {
+            if let Some(why) = why.or(report.over.map(|over| over.0).filter(|why| !why.is_empty()))
+            {
                 broken.get_or_insert(format!("{word}load: {why}"));
             }
-            self.loads.push(Pair { phase, direction, ours, theirs: said.rows });
+            self.loads.push(Pair { phase, direction, ours, theirs: report.rows });
         }
         if let (Some(why), Ok(())) = (&broken, &result) {
             return Err(End::Refused(why.clone()));
         }
         result.and_then(|()| match drained {
             Ok(true) => Ok(()),
-            Ok(false) => Err(End::Gone("the server did not say what it had measured".into())),
+            Ok(false) => Err(End::ServerLost("the server did not send its samples".into())),
             Err(end) => Err(end),
         })
     }
@@ -506,8 +505,8 @@ impl Session<'_> {
         let patience = self.plan.patience_ns;
         for &direction in directions {
             let number = self.loads.len() as u32 + self.going.len() as u32 + 1;
-            self.said.insert(number, Said::default());
-            self.control.say(&Request::Load {
+            self.reports.insert(number, LoadReport::default());
+            self.control.send(&Request::Load {
                 load: number,
                 direction,
                 streams: self.plan.streams,
@@ -517,7 +516,7 @@ impl Session<'_> {
                 dscp: self.plan.dscp,
                 ecn: self.plan.ecn,
             })?;
-            self.expect(patience, "did not make a load ready", |s| s.said[&number].ready)?;
+            self.expect(patience, "did not prepare a load", |s| s.reports[&number].ready)?;
             let spec = Spec {
                 direction,
                 number,
@@ -531,26 +530,26 @@ impl Session<'_> {
                 patience,
             };
             let loading = Loading::start(spec, self.clock)
-                .map_err(|e| End::Refused(format!("a thread for load: {e}")))?;
+                .map_err(|e| End::Refused(format!("can't start a thread for the load: {e}")))?;
             self.going.push(Going { number, direction, loading, ours: Vec::new() });
         }
         let streams = self.plan.streams as usize;
         self.expect(patience, "did not get all streams", |s| {
             s.going.iter().all(|Going { number, loading, .. }| {
-                loading.is_finished() || s.said[number].complete && loading.ready() == streams
+                loading.is_finished() || s.reports[number].complete && loading.ready() == streams
             })
         })?;
         self.begin(kind);
         for going in &self.going {
-            self.control.say(&Request::Go { load: going.number })?;
+            self.control.send(&Request::Go { load: going.number })?;
             going.loading.go();
         }
         let ended_early = |s: &Session| {
             s.going.iter().any(|Going { number, loading, .. }| {
-                loading.is_finished() || s.said[number].over.is_some()
+                loading.is_finished() || s.reports[number].over.is_some()
             })
         };
-        // The server ends a load by itself when its time is over, perhaps a moment before ours is.
+        // The server ends a load on its own clock, perhaps slightly before ours.
         let result = self.wait(duration, |s| {
             let near =
                 s.phases.last().is_none_or(|p| s.clock.now() - p.start >= duration - SECOND / 2);
@@ -560,18 +559,18 @@ impl Session<'_> {
         result.map(drop)
     }
 
-    /// Waits for the ends of loads.
+    /// Waits for the ends of all loads.
     fn drain(&mut self, limit: i64) -> Result<bool, End> {
-        // The end of a connection may be lost like any packet; what the server says comes behind
-        // what it sent.
+        // The end of a connection may be lost like any packet. The server's message comes after its
+        // data.
         let over = |s: &Session| {
             s.going.iter().all(|Going { number, loading, .. }| {
-                let said = s.said[number].over.as_ref();
-                said.is_some_and(|over| loading.is_finished() || s.clock.now() - over.1 >= QUIET)
+                let over = s.reports[number].over.as_ref();
+                over.is_some_and(|over| loading.is_finished() || s.clock.now() - over.1 >= QUIET)
             })
         };
         match self.wait(limit, over) {
-            // Whoever does not want to wait gets what there is.
+            // If the owner wants to end, take the samples that exist.
             Err(End::Interrupted) => self.wait_on(limit, false, over).and(Err(End::Interrupted)),
             other => other,
         }
@@ -579,7 +578,7 @@ impl Session<'_> {
 
     // ------------------------------------------------------------------------------------ waiting
 
-    /// Waits until something is so, or the server is taken for gone.
+    /// Waits until `done` is true; otherwise the server counts as lost.
     fn expect(
         &mut self,
         limit: i64,
@@ -589,10 +588,10 @@ impl Session<'_> {
         if self.wait(limit, done)? {
             return Ok(());
         }
-        Err(End::Gone(format!("the server {what} within {:.0} s", limit as f64 / 1e9)))
+        Err(End::ServerLost(format!("the server {what} within {:.0} s", limit as f64 / 1e9)))
     }
 
-    /// Goes on for so long, or until something is so: then true.
+    /// Waits for `limit` ns or until `done` is true; returns whether it is true.
     fn wait(&mut self, limit: i64, done: impl Fn(&Session) -> bool) -> Result<bool, End> {
         self.wait_on(limit, true, done)
     }
@@ -628,17 +627,19 @@ impl Session<'_> {
                 self.next_sample = now - now.rem_euclid(self.plan.sample_ns) + self.plan.sample_ns;
                 self.sample(now);
             }
-            if now - self.last_said >= ALIVE {
+            if now - self.last_request >= ALIVE {
                 self.exchange()?;
             }
-            if now - self.last_heard >= self.plan.patience_ns {
+            if now - self.last_reply >= self.plan.patience_ns {
                 let seconds = self.plan.patience_ns as f64 / 1e9;
-                return Err(End::Gone(format!("the server did not answer for {seconds:.0} s")));
+                return Err(End::ServerLost(format!(
+                    "the server did not answer for {seconds:.0} s"
+                )));
             }
-            // Threads have nothing to say here: they are looked at now and then.
+            // The threads do not wake this loop, so it checks them now and then.
             let next = until.min(self.next_watch).min(self.next_sample).min(now + 20 * MS);
             if let Some(reply) =
-                self.control.hear(Duration::from_nanos((next - now).max(0) as u64))?
+                self.control.receive(Duration::from_nanos((next - now).max(0) as u64))?
             {
                 self.take(reply);
             }
@@ -646,8 +647,8 @@ impl Session<'_> {
     }
 
     fn exchange(&mut self) -> Result<(), End> {
-        self.last_said = self.clock.now();
-        self.control.say(&Request::Clock { at: self.last_said })?;
+        self.last_request = self.clock.now();
+        self.control.send(&Request::Clock { at: self.last_request })?;
         Ok(())
     }
 
@@ -659,19 +660,23 @@ impl Session<'_> {
 
     fn take(&mut self, reply: Reply) {
         let now = self.clock.now();
-        self.last_heard = now;
+        self.last_reply = now;
         match reply {
-            // What we never asked tells nothing.
+            // A reply to no request of ours is ignored.
             Reply::Clock { asked, .. } if !(0..=now).contains(&asked) => {}
             Reply::Clock { asked, at } => {
                 self.exchanges.push(Exchange { sent: asked, rtt: now - asked, turned: at });
             }
-            Reply::Ready { load } => self.said.entry(load).or_default().ready = true,
-            Reply::Complete { load } => self.said.entry(load).or_default().complete = true,
-            Reply::Samples { load, rows } => self.said.entry(load).or_default().rows.extend(rows),
-            Reply::Over { load, why } => self.said.entry(load).or_default().over = Some((why, now)),
-            // None heard is told as 0 of none: no bits.
-            Reply::Heard { latest, bits } => self.heard = Some((latest.unwrap_or(0), bits)),
+            Reply::Ready { load } => self.reports.entry(load).or_default().ready = true,
+            Reply::Complete { load } => self.reports.entry(load).or_default().complete = true,
+            Reply::Samples { load, rows } => {
+                self.reports.entry(load).or_default().rows.extend(rows)
+            }
+            Reply::Over { load, why } => {
+                self.reports.entry(load).or_default().over = Some((why, now))
+            }
+            // If no request arrived, the bits are 0 whatever the number.
+            Reply::Received { latest, bits } => self.received = Some((latest.unwrap_or(0), bits)),
             Reply::Challenge { .. } => {}
             Reply::Refused { why } => self.refused = Some(why),
             Reply::Welcome { .. } | Reply::Granted | Reply::Ending { .. } => {}

@@ -1,4 +1,4 @@
-//! What is to be measured: `sojourn_live.session.Plan` as JSON.
+//! The plan of a session: `sojourn_live.session.Plan` as JSON.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::secret::Secret;
 pub struct Plan {
     pub host: String,
     pub port: u16,
-    /// Is kept nowhere.
+    /// Never stored.
     #[serde(skip_serializing)]
     pub secret: Secret,
     pub family: Option<u8>,
@@ -30,13 +30,13 @@ pub struct Plan {
     pub patience_ns: i64,
 }
 
-/// A span of time under one kind of load.
+/// A time span with one kind of load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Phase {
-    /// Which.
+    /// The kind of load.
     pub kind: Kind,
-    /// How long.
+    /// Duration, ns.
     pub duration_ns: i64,
 }
 
@@ -52,15 +52,15 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The phases of a measurement where nothing else is asked for.
+    /// The default phases of a measurement.
     pub const USUAL: [Kind; 5] = [Kind::Idle, Kind::Download, Kind::Upload, Kind::Both, Kind::Idle];
 
-    /// How long such a phase is then, ns.
+    /// Returns the default duration of such a phase, ns.
     pub fn usual_ns(self) -> i64 {
         if self == Kind::Idle { 5000 * MS } else { 10_000 * MS }
     }
 
-    /// Its word.
+    /// Returns its word in plans.
     pub fn word(self) -> &'static str {
         match self {
             Kind::Idle => "idle",
@@ -71,19 +71,19 @@ impl Kind {
     }
 }
 
-/// Someone to probe.
+/// A host to probe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// How.
+    /// The protocol of the requests.
     pub how: How,
-    /// Where: an address, a name, "server", "gateway", "hop N".
+    /// An address, a name, "server", "gateway" or "hop N".
     pub address: String,
-    /// What the probe is called; empty: made from the others.
+    /// The probe's name; empty: made from the other fields.
     pub name: String,
 }
 
-/// How a target is asked.
+/// The protocol of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
@@ -93,7 +93,7 @@ pub enum How {
 }
 
 impl How {
-    /// Its word.
+    /// Returns its word in plans.
     pub fn word(self) -> &'static str {
         match self {
             How::Icmp => "icmp",
@@ -104,11 +104,11 @@ impl How {
 
 const MS: i64 = 1_000_000;
 
-/// TCP and UDP port of a server.
+/// Default TCP and UDP port of a server.
 pub const PORT: u16 = 35_500;
 
-/// Host and port of HOST, HOST:PORT, an address of IPv6, or [ADDRESS]:PORT; no port if none is
-/// given.
+/// Parses HOST, HOST:PORT, an IPv6 address, or [ADDRESS]:PORT into host and port; `None` without a
+/// port.
 pub fn endpoint(text: &str) -> Result<(String, Option<u16>), Failure> {
     let bracketed = |host: &str| {
         host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).map(str::to_owned)
@@ -123,14 +123,14 @@ pub fn endpoint(text: &str) -> Result<(String, Option<u16>), Failure> {
     }
     let Some((host, port)) = text.rsplit_once(':').filter(|(host, _)| is_host(host)) else {
         return Err(Failure::new(
-            format!("'{text}' is no host"),
+            format!("'{text}' is not a host"),
             "write HOST, HOST:PORT or [ADDRESS]:PORT",
         ));
     };
     if port.is_empty() || port.len() > 5 || !port.bytes().all(|byte| byte.is_ascii_digit()) {
         let wrong = match port {
-            "" => "there is no port behind the colon".into(),
-            _ => format!("'{port}' is no port"),
+            "" => "there is no port after the colon".into(),
+            _ => format!("'{port}' is not a port"),
         };
         return Err(Failure::new(
             format!("'{text}': {wrong}"),
@@ -146,13 +146,13 @@ pub fn endpoint(text: &str) -> Result<(String, Option<u16>), Failure> {
     }
 }
 
-/// Whether this may be between brackets.
+/// Whether this text may be between brackets.
 fn is_inside(host: &str) -> bool {
     !host.is_empty() && !host.contains(['[', ']'])
 }
 
 impl Plan {
-    /// What is measured where nothing else is asked for.
+    /// Returns the default plan.
     pub fn usual(host: &str, port: u16) -> Plan {
         let phase = |kind: Kind| Phase { kind, duration_ns: kind.usual_ns() };
         let target = |how, address: &str| Target { how, address: address.into(), name: "".into() };
@@ -181,14 +181,14 @@ impl Plan {
         }
     }
 
-    /// From JSON, checked; the error says what is wrong and where.
+    /// Parses and checks a plan; the error names the fault and the place.
     pub fn parse(text: &str) -> Result<Plan, String> {
         let plan: Plan = serde_json::from_str(text).map_err(|e| e.to_string())?;
         plan.check()?;
         Ok(plan)
     }
 
-    /// Why it can't be measured by.
+    /// Fails if the plan can't be used.
     pub fn check(&self) -> Result<(), String> {
         let within = |name: &str, value: i64, low: i64, high: i64| {
             if (low..=high).contains(&value) {
@@ -197,7 +197,7 @@ impl Plan {
             Err(format!("{name}: {value} is not between {low} and {high}"))
         };
         if self.phases.is_empty() {
-            return Err("phases: none".into());
+            return Err("phases: the list is empty".into());
         }
         for (i, phase) in self.phases.iter().enumerate() {
             within(
@@ -223,12 +223,12 @@ impl Plan {
         Ok(())
     }
 
-    /// How long the phases take together, ns.
+    /// Returns the total duration of the phases, ns.
     pub fn total(&self) -> i64 {
         self.phases.iter().map(|phase| phase.duration_ns).sum()
     }
 
-    /// Seconds of load, each direction by itself, as a server's caps count them.
+    /// Returns the seconds of load; load in both directions counts twice, as in a server's limits.
     pub fn load_seconds(&self) -> u32 {
         let loaded = self.phases.iter().map(|phase| match phase.kind {
             Kind::Idle => 0,
@@ -238,8 +238,8 @@ impl Plan {
         u32::try_from((loaded.sum::<i64>() + 999_999_999) / 1_000_000_000).unwrap_or(u32::MAX)
     }
 
-    /// The names of the phases: those of their kinds, numbered where a loaded one comes more than
-    /// once.
+    /// Returns the names of the phases: those of their kinds, numbered if a loaded kind occurs more
+    /// than once.
     pub fn phase_names(&self) -> Vec<String> {
         let count =
             |kind: Kind, end: usize| self.phases[..end].iter().filter(|p| p.kind == kind).count();
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn a_port_is_a_number_of_up_to_five_digits() {
-        let port = |text| endpoint(text).map(|found| found.1).map_err(|_| ());
+        let port = |text| endpoint(text).map(|endpoint| endpoint.1).map_err(|_| ());
         assert_eq!(
             ["a:80", "a:00080", "[::1]:65535"].map(port),
             [80, 80, 65_535].map(|n| Ok(Some(n)))
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn what_can_not_be_is_refused_with_its_place() {
         let cases = [
-            ("/phases", json!([]), "phases: none"),
+            ("/phases", json!([]), "phases: the list is empty"),
             ("/phases/1/duration_ns", json!(5), "phases[1].duration_ns: 5 is not between"),
             ("/phases/1/kind", json!("sideways"), "unknown variant `sideways`"),
             ("/streams", json!(0), "streams: 0"),
@@ -302,11 +302,11 @@ mod tests {
             ("/probe_bytes", json!(20), "probe_bytes: 20"),
             ("/targets/0/how", json!("smoke"), "unknown variant `smoke`"),
         ];
-        for (place, value, said) in cases {
+        for (place, value, message) in cases {
             let mut changed = plan();
             *changed.pointer_mut(place).unwrap() = value;
             let error = Plan::parse(&changed.to_string()).unwrap_err();
-            assert!(error.contains(said), "{place}: {error}");
+            assert!(error.contains(message), "{place}: {error}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The probe thread: it does nothing but send requests when they are due and take replies in, and
-//! it is preferred to all others.
+//! The probe thread: it only sends requests at their times and reads replies, with a higher
+//! priority than all other threads.
 
 use std::io;
 use std::sync::Arc;
@@ -11,34 +11,34 @@ use probe::prober::{Counts, Prober, Sample};
 use probe::sys::{self, Interest, Priority};
 use probe::{Clock, Epoll, Timer};
 
-/// What a probe thread brought back.
+/// The results of a probe thread.
 #[derive(Debug)]
 pub struct Probed {
-    /// In order of settling.
+    /// Samples in the order of settling.
     pub samples: Vec<Sample>,
-    /// By target.
+    /// Totals by target.
     pub counts: Vec<Counts>,
-    /// How the thread ran.
+    /// The thread's priority.
     pub priority: Priority,
 }
 
-/// A probe thread.
+/// The probe thread.
 #[derive(Debug)]
 pub struct Probing {
     stop: Arc<AtomicBool>,
-    /// `None`: it has ended.
+    /// `None`: the thread has ended.
     thread: Option<JoinHandle<io::Result<()>>>,
-    /// What settles, in parts: a channel, since the probe thread waits for nobody.
+    /// Settled samples, in parts; a channel, because the probe thread must not block.
     parts: Receiver<Probed>,
     so_far: Probed,
 }
 
 const TIMER: u64 = u64::MAX;
-/// At least this often it is looked whether to stop, ms.
+/// Longest interval between two checks whether to stop, ms.
 const LOOK: u32 = 100;
 
 impl Probing {
-    /// Begins. When it is stopped it waits up to `linger` ns for the replies to what is on the way.
+    /// Starts the thread. When stopped, it waits up to `linger` ns for outstanding replies.
     pub fn start(
         mut prober: Prober,
         targets: usize,
@@ -46,16 +46,16 @@ impl Probing {
         linger: i64,
     ) -> io::Result<Probing> {
         let stop = Arc::new(AtomicBool::new(false));
-        let seen = stop.clone();
+        let stop_flag = stop.clone();
         let (sender, parts) = channel();
         let thread = std::thread::Builder::new().name("probes".into()).spawn(move || {
             let priority = sys::prefer_thread();
-            let told = |prober: &mut Prober| {
+            let report = |prober: &mut Prober| {
                 let counts = (0..targets).map(|index| prober.counts(index)).collect();
-                // Nobody is left to be told after a session that failed.
+                // The receiver may be gone after a failed session.
                 let _ = sender.send(Probed { samples: prober.take(), counts, priority });
             };
-            probe(&mut prober, &clock, &seen, linger, &told)
+            probe(&mut prober, &clock, &stop_flag, linger, &report)
         })?;
         let so_far = Probed {
             samples: Vec::new(),
@@ -65,7 +65,7 @@ impl Probing {
         Ok(Probing { stop, thread: Some(thread), parts, so_far })
     }
 
-    /// Takes in what has settled by now.
+    /// Reads the samples that have settled since the last call.
     pub fn update(&mut self) {
         for part in self.parts.try_iter() {
             self.so_far.samples.extend(part.samples);
@@ -73,12 +73,12 @@ impl Probing {
         }
     }
 
-    /// What had settled at the last `update`.
+    /// Returns the samples up to the last `update`.
     pub fn so_far(&self) -> &Probed {
         &self.so_far
     }
 
-    /// Ends it; `so_far` is the whole then.
+    /// Ends the thread; then `so_far` is complete.
     pub fn finish(&mut self) -> io::Result<()> {
         self.stop.store(true, Ordering::Relaxed);
         let Some(thread) = self.thread.take() else { return Ok(()) };
@@ -93,7 +93,7 @@ fn probe(
     clock: &Clock,
     stop: &AtomicBool,
     linger: i64,
-    told: &dyn Fn(&mut Prober),
+    report: &dyn Fn(&mut Prober),
 ) -> io::Result<()> {
     let mut epoll = Epoll::new()?;
     let timer = Timer::new()?;
@@ -117,13 +117,13 @@ fn probe(
         timer.set(clock.monotonic(due))?;
         happened.clear();
         epoll.wait(Some(LOOK), &mut happened)?;
-        // Requests first: they have a time to be sent at, replies have stamps.
+        // Requests first: they have a send time, whereas replies have timestamps.
         prober.do_due(clock);
         for event in happened.iter().filter(|event| event.token != TIMER) {
             prober.on_readable(event.token as usize, clock);
         }
-        told(prober);
+        report(prober);
     }
-    told(prober);
+    report(prober);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What was measured becomes tables and facts.
+//! Turns the measurements of a session into tables and facts.
 
 use ::tables::facts::{self, Flow, FlowDirection, FlowKind, Link, LinkDirection, Phase};
 use probe::prober::{Outcome, Sample};
@@ -15,12 +15,12 @@ use super::tables::{self, Request, Stream};
 use super::{End, MS, Measured, Session};
 use crate::protocol::Direction;
 
-/// Echoes that one echo tells of.
-const TOLD: u64 = 64;
-/// A clock that was stepped by more than slewing does is worth a word, ns.
+/// Requests that the bits of one echo cover.
+const ECHO_BITS: u64 = 64;
+/// A larger step of the clock is more than slewing, and gets a note, ns.
 const STEPPED: i64 = 100 * MS;
 
-/// Makes them. `duration`: the session's time at its end.
+/// Creates tables and facts. `duration` is the session's time at its end.
 pub fn make(session: &Session, ended: &Result<(), End>, duration: i64) -> Measured {
     let probed = session.probing.so_far();
     let mut notes = session.notes.clone();
@@ -35,12 +35,12 @@ pub fn make(session: &Session, ended: &Result<(), End>, duration: i64) -> Measur
     let names = LoadNames::of(session);
     for (group, pair) in session.loads.iter().enumerate() {
         let count = plan.streams as usize;
-        let (made, by_ack) = tables::streams(pair, count, offsets.best(), plan.sample_ns);
+        let (load_streams, by_ack) = tables::streams(pair, count, offsets.best(), plan.sample_ns);
         acked |= by_ack;
         let begun = session.phases.get(pair.phase);
         if let Some(phase) = begun {
             let between = |s: &Stream| s.delivered_at(phase.end) - s.delivered_at(phase.start);
-            let bytes: i64 = made.iter().map(between).sum();
+            let bytes: i64 = load_streams.iter().map(between).sum();
             let span = (phase.end - phase.start).max(1);
             goodput.push(Goodput {
                 phase: pair.phase,
@@ -50,9 +50,9 @@ pub fn make(session: &Session, ended: &Result<(), End>, duration: i64) -> Measur
             });
         }
         if plan.ecn {
-            tcp.extend(marked_tcp(pair.phase, pair.direction, &made));
+            tcp.extend(marked_tcp(pair.phase, pair.direction, &load_streams));
         }
-        for number in 0..made.len() {
+        for number in 0..load_streams.len() {
             flows.push(Flow {
                 name: format!("{}-{}", names.of_load(group), number + 1),
                 kind: FlowKind::Bulk,
@@ -65,18 +65,18 @@ pub fn make(session: &Session, ended: &Result<(), End>, duration: i64) -> Measur
                 congestion: Some(congestion(session, pair.direction)),
             });
         }
-        streams.extend(made);
+        streams.extend(load_streams);
     }
     if acked {
         notes.push(
-            "the server's samples of an upload are missing: delivered_bytes is what it acknowledged".into(),
+            "the server's samples of an upload are missing: delivered_bytes counts acknowledged bytes instead".into(),
         );
     }
     let first = streams.len();
-    for (index, aim) in session.aims.iter().enumerate() {
-        flows.push(Flow::probe(&aim.name, session.loads.len() + index));
+    for (index, target) in session.probe_targets.iter().enumerate() {
+        flows.push(Flow::probe(&target.name, session.loads.len() + index));
     }
-    let told = tell_probes(session, &probes, &mut notes);
+    let summaries = summarize_probes(session, &probes, &mut notes);
     let (queue, links) = tables::queue_and_links(session.local.as_ref());
     let mut all = vec![
         tables::flow(&streams),
@@ -89,14 +89,14 @@ pub fn make(session: &Session, ended: &Result<(), End>, duration: i64) -> Measur
     all.extend(tables::others(received.reduce(|sum, more| sum + more)));
     let marks = session.marking.as_ref().map(|marking| {
         let phases: Vec<(i64, i64)> = session.phases.iter().map(|p| (p.start, p.end)).collect();
-        Marks { tcp, ..marking::told(&marking.so_far(), plan.dscp, &phases) }
+        Marks { tcp, ..marking::evaluate(&marking.so_far(), plan.dscp, &phases) }
     });
-    let more = Told { flows, probes: told, goodput, marks, notes };
-    let facts = facts(session, ended, duration, &offsets, more);
+    let results = Results { flows, probes: summaries, goodput, marks, notes };
+    let facts = facts(session, ended, duration, &offsets, results);
     Measured { tables: all, facts }
 }
 
-/// What ECN told the senders of a load; `None`: no sample says.
+/// Returns the ECN feedback to the senders of a load; `None`: no sample contains it.
 fn marked_tcp(phase: usize, direction: Direction, streams: &[Stream]) -> Option<MarkedTcp> {
     let known: Vec<_> =
         streams.iter().filter_map(|s| s.last).filter(|last| last.ecn >= 0).collect();
@@ -111,7 +111,7 @@ fn marked_tcp(phase: usize, direction: Direction, streams: &[Stream]) -> Option<
     })
 }
 
-/// What the streams of each load are called.
+/// The name prefixes of each load's streams.
 struct LoadNames(Vec<String>);
 
 impl LoadNames {
@@ -132,7 +132,7 @@ impl LoadNames {
     }
 }
 
-/// The congestion control of those who send in this direction.
+/// Returns the congestion control of the senders in this direction.
 fn congestion(session: &Session, direction: Direction) -> String {
     let default = match direction {
         Direction::Down => session.welcome.congestion.clone(),
@@ -143,7 +143,7 @@ fn congestion(session: &Session, direction: Direction) -> String {
 
 // ----------------------------------------------------------------------------------------- clocks
 
-/// The server's clock by the two ways there are to ask for it.
+/// The offset of the server's clock, from both sources.
 struct Offsets {
     udp: Option<Offset>,
     control: Option<Offset>,
@@ -153,7 +153,7 @@ impl Offsets {
     fn of(session: &Session, samples: &[Sample]) -> Offsets {
         let echoes = samples.iter().filter_map(|sample| match sample.outcome {
             Outcome::Reply { rtt, turned: Some(turned), .. }
-                if session.aims[sample.target].how == How::Udp =>
+                if session.probe_targets[sample.target].how == How::Udp =>
             {
                 Some(Exchange { sent: sample.sent, rtt, turned })
             }
@@ -163,7 +163,7 @@ impl Offsets {
         Offsets { udp: Offset::fit(&echoes), control: Offset::fit(&session.exchanges) }
     }
 
-    /// Echoes have the kernels' stamps and no retransmissions.
+    /// Returns the better offset: echoes have kernel timestamps and no retransmissions.
     fn best(&self) -> Option<&Offset> {
         self.udp.as_ref().or(self.control.as_ref())
     }
@@ -179,12 +179,13 @@ impl Offsets {
 
 // ----------------------------------------------------------------------------------------- probes
 
-/// The requests of each target, in their order.
+/// Returns the requests of each target, in order of their numbers.
 fn requests(session: &Session, samples: &[Sample], offset: Option<&Offset>) -> Vec<Vec<Request>> {
-    let targets = session.aims.iter().enumerate();
-    let of_target = |(index, aim): (usize, &super::Aim)| {
+    let targets = session.probe_targets.iter().enumerate();
+    let of_target = |(index, target): (usize, &super::ProbeTarget)| {
         let ours: Vec<&Sample> = samples.iter().filter(|s| s.target == index).collect();
-        let told = (aim.how == How::Udp).then(|| Heard::of(&ours, session.heard));
+        let received =
+            (target.how == How::Udp).then(|| ReceivedRequests::of(&ours, session.received));
         let mut requests: Vec<Request> = ours
             .iter()
             .map(|sample| match sample.outcome {
@@ -200,7 +201,9 @@ fn requests(session: &Session, samples: &[Sample], offset: Option<&Offset>) -> V
                     sequence: sample.sequence,
                     rtt: None,
                     forward: None,
-                    arrived: told.as_ref().and_then(|told| told.arrived(sample.sequence)),
+                    arrived: received
+                        .as_ref()
+                        .and_then(|received| received.arrived(sample.sequence)),
                 },
             })
             .collect();
@@ -210,53 +213,54 @@ fn requests(session: &Session, samples: &[Sample], offset: Option<&Offset>) -> V
     targets.map(of_target).collect()
 }
 
-/// How long a request was under way to the server, which turned it round at `turned` of its clock.
-/// Where the clocks' offset is off by more than the way takes, it is 0 or the round trip.
+/// Returns the one-way delay of a request that the server returned at `turned` on its clock. If the
+/// error of the offset exceeds the delay, the result is limited to 0 or the round trip.
 fn forward(offset: &Offset, turned: i64, sent: i64, rtt: i64) -> i64 {
     (offset.ours(turned) - sent).clamp(0, rtt)
 }
 
-/// What the server's echoes tell of the requests that it heard.
-struct Heard {
-    /// Of each request by its number: not told, not heard, heard.
+/// Which requests reached the server, as its echoes report.
+struct ReceivedRequests {
+    /// By number: unknown, missing or received.
     requests: Vec<Option<bool>>,
 }
 
-impl Heard {
-    /// From the echoes, and from what the server says at the end: (number of the latest, bits).
-    fn of(samples: &[&Sample], last: Option<(u32, u64)>) -> Heard {
+impl ReceivedRequests {
+    /// Combines the bits of all echoes with the server's report at the end: (number of the latest,
+    /// bits).
+    fn of(samples: &[&Sample], last: Option<(u32, u64)>) -> ReceivedRequests {
         let count = samples.iter().map(|s| s.sequence + 1).max().unwrap_or(0);
-        let mut told = Heard { requests: vec![None; count as usize] };
+        let mut received = ReceivedRequests { requests: vec![None; count as usize] };
         for sample in samples {
             if let Outcome::Reply { received_bits, .. } = sample.outcome {
-                told.add(sample.sequence, received_bits);
+                received.add(sample.sequence, received_bits);
             }
         }
         if let Some((latest, bits)) = last {
             let latest = u64::from(latest);
             if bits != 0 {
-                told.add(latest, bits);
+                received.add(latest, bits);
             }
-            // Nothing after the latest one came.
+            // No request after the latest one arrived.
             let from = if bits == 0 { 0 } else { latest + 1 };
-            (from..count).for_each(|sequence| told.set(sequence, false));
+            (from..count).for_each(|sequence| received.set(sequence, false));
         }
-        told
+        received
     }
 
-    fn add(&mut self, sequence: u64, heard: u64) {
-        // Nothing is told by an echo without bits: its own is always set.
-        if heard != 0 {
-            for behind in 0..TOLD.min(sequence + 1) {
-                self.set(sequence - behind, heard >> behind & 1 == 1);
+    fn add(&mut self, sequence: u64, received_bits: u64) {
+        // Bits of 0 contain no information: an echo's own bit is always set.
+        if received_bits != 0 {
+            for behind in 0..ECHO_BITS.min(sequence + 1) {
+                self.set(sequence - behind, received_bits >> behind & 1 == 1);
             }
         }
     }
 
-    /// One that was overtaken is told as missing before it is told as heard.
-    fn set(&mut self, sequence: u64, heard: bool) {
+    /// A reordered request is reported as missing first and as received later.
+    fn set(&mut self, sequence: u64, received: bool) {
         if let Some(known) = self.requests.get_mut(sequence as usize) {
-            *known = Some(heard || known.unwrap_or(false));
+            *known = Some(received || known.unwrap_or(false));
         }
     }
 
@@ -265,33 +269,36 @@ impl Heard {
     }
 }
 
-/// Lost requests, and where: (all, on the way there, on the way back); the latter two only if all
-/// are known.
+/// Counts lost requests: (all, lost forward, lost backward); the latter two only if all are known.
 fn lost<'a>(requests: impl Iterator<Item = &'a Request>) -> (usize, Option<usize>, Option<usize>) {
-    let (mut all, mut there, mut back, mut unknown) = (0, 0, 0, 0);
+    let (mut all, mut forward, mut backward, mut unknown) = (0, 0, 0, 0);
     for request in requests.filter(|request| request.rtt.is_none()) {
         all += 1;
         match request.arrived {
-            Some(false) => there += 1,
-            Some(true) => back += 1,
+            Some(false) => forward += 1,
+            Some(true) => backward += 1,
             None => unknown += 1,
         }
     }
     let known = |count: usize| (unknown == 0).then_some(count);
-    (all, known(there), known(back))
+    (all, known(forward), known(backward))
 }
 
-fn tell_probes(session: &Session, probes: &[Vec<Request>], notes: &mut Vec<String>) -> Vec<Probe> {
+fn summarize_probes(
+    session: &Session,
+    probes: &[Vec<Request>],
+    notes: &mut Vec<String>,
+) -> Vec<Probe> {
     let probed = session.probing.so_far();
-    let mut told = Vec::new();
-    for (index, (aim, requests)) in session.aims.iter().zip(probes).enumerate() {
-        let udp = aim.how == How::Udp;
+    let mut summaries = Vec::new();
+    for (index, (target, requests)) in session.probe_targets.iter().zip(probes).enumerate() {
+        let udp = target.how == How::Udp;
         let where_lost = |requests: &mut dyn Iterator<Item = &Request>| {
-            let (all, there, back) = lost(requests);
-            if udp { (all, there, back) } else { (all, None, None) }
+            let (all, forward, backward) = lost(requests);
+            if udp { (all, forward, backward) } else { (all, None, None) }
         };
         let received = requests.iter().filter(|r| r.rtt.is_some()).count();
-        let (all, there, back) = where_lost(&mut requests.iter());
+        let (all, forward, backward) = where_lost(&mut requests.iter());
         let mut reasons: BTreeMap<&'static str, u64> = BTreeMap::new();
         for sample in probed.samples.iter().filter(|s| s.target == index) {
             if let Outcome::Lost(loss) = sample.outcome {
@@ -305,38 +312,38 @@ fn tell_probes(session: &Session, probes: &[Vec<Request>], notes: &mut Vec<Strin
             .map(|(number, phase)| {
                 let sent =
                     || requests.iter().filter(|r| (phase.start..phase.end).contains(&r.sent));
-                let (all, there, back) = where_lost(&mut sent());
+                let (all, forward, backward) = where_lost(&mut sent());
                 ProbedPhase {
                     phase: number,
                     sent: sent().count(),
                     lost: all,
-                    lost_forward: there,
-                    lost_backward: back,
+                    lost_forward: forward,
+                    lost_backward: backward,
                 }
             })
             .collect();
         if received == 0 && !requests.is_empty() {
             let why = reasons.keys().next().map_or("no reply", |word| *word);
             notes.push(format!(
-                "{} ({}) never answered any of {} requests by {}: {why}",
-                aim.name,
-                aim.address,
+                "{} ({}) answered none of {} requests by {}: {why}",
+                target.name,
+                target.address,
                 requests.len(),
-                aim.how.word()
+                target.how.word()
             ));
         }
         let counts = probed.counts[index];
         if counts.missed > 0 {
             notes.push(format!(
-                "{} slots of {} were missed: this host stood still",
-                counts.missed, aim.name
+                "{} requests to {} were not sent: this host was suspended or too busy",
+                counts.missed, target.name
             ));
         }
-        told.push(Probe {
-            name: aim.name.clone(),
-            how: aim.how.word(),
-            address: aim.address.to_string(),
-            socket: aim.socket,
+        summaries.push(Probe {
+            name: target.name.clone(),
+            how: target.how.word(),
+            address: target.address.to_string(),
+            socket: target.socket,
             sent: requests.len(),
             received,
             lost: all,
@@ -344,18 +351,18 @@ fn tell_probes(session: &Session, probes: &[Vec<Request>], notes: &mut Vec<Strin
             duplicate: counts.duplicate,
             missed: counts.missed,
             reasons,
-            lost_forward: there,
-            lost_backward: back,
+            lost_forward: forward,
+            lost_backward: backward,
             phases,
         });
     }
-    told
+    summaries
 }
 
 // ------------------------------------------------------------------------------------------ facts
 
-/// What was made beside the tables.
-struct Told {
+/// The results besides the tables.
+struct Results {
     flows: Vec<Flow>,
     probes: Vec<Probe>,
     goodput: Vec<Goodput>,
@@ -368,34 +375,32 @@ fn facts(
     ended: &Result<(), End>,
     duration: i64,
     offsets: &Offsets,
-    mut more: Told,
+    mut results: Results,
 ) -> Facts {
     let probed = session.probing.so_far();
     let (outcome, why) = match ended {
         Ok(()) => (facts::Outcome::Complete, String::new()),
-        Err(End::Interrupted) => {
-            (facts::Outcome::Interrupted, "it was ended before its end".into())
-        }
-        Err(End::Gone(why) | End::Refused(why)) => (facts::Outcome::Partial, why.clone()),
+        Err(End::Interrupted) => (facts::Outcome::Interrupted, "it was ended early".into()),
+        Err(End::ServerLost(why) | End::Refused(why)) => (facts::Outcome::Partial, why.clone()),
     };
     let stepped = session.clock.stepped();
     if stepped.abs() >= STEPPED {
         let seconds = stepped as f64 / 1e9;
-        more.notes.push(format!(
-            "the time of day was stepped by {seconds:.3} s meanwhile; no time here follows it"
+        results.notes.push(format!(
+            "the time of day was stepped by {seconds:.3} s during the session; the times here are not affected"
         ));
     }
     if let Some(why) = session.local.as_ref().and_then(|local| local.broken.as_ref()) {
-        more.notes.push(format!(
-            "{} was watched until it broke off: {why}",
+        results.notes.push(format!(
+            "sampling of {} stopped: {why}",
             session.local.as_ref().map_or("", |l| &l.name)
         ));
     }
     let phases = session.phases.iter().map(|phase| Phase {
         name: phase.name.clone(),
         kind: phase.kind.word(),
-        start_ns: tables::whole(phase.start),
-        end_ns: tables::whole(phase.end),
+        start_ns: tables::non_negative(phase.start),
+        end_ns: tables::non_negative(phase.end),
         complete: phase.complete,
     });
     let phases = phases.collect();
@@ -425,10 +430,10 @@ fn facts(
         zero_ns: session.clock.zero_of_day(),
         duration_ns: duration,
         phases,
-        flows: more.flows,
+        flows: results.flows,
         links,
-        probes: more.probes,
-        goodput: more.goodput,
+        probes: results.probes,
+        goodput: results.goodput,
         clock: Clock {
             offset_ns: best.map(|offset| offset.at_zero.round() as i64),
             drift_ppm: best.map(|offset| offset.drift * 1e6),
@@ -469,8 +474,8 @@ fn facts(
             version: env!("CARGO_PKG_VERSION"),
             kernel: crate::kernel(),
         },
-        notes: more.notes,
-        marks: more.marks,
+        notes: results.notes,
+        marks: results.marks,
     }
 }
 
@@ -478,8 +483,8 @@ fn facts(
 mod tests {
     use super::*;
 
-    fn reply(sequence: u64, heard: u64) -> Sample {
-        let outcome = Outcome::Reply { rtt: 1, turned: Some(1), received_bits: heard };
+    fn reply(sequence: u64, received_bits: u64) -> Sample {
+        let outcome = Outcome::Reply { rtt: 1, turned: Some(1), received_bits };
         Sample { target: 0, sequence, sent: 0, lateness: 0, outcome }
     }
 
@@ -490,7 +495,7 @@ mod tests {
 
     #[test]
     fn where_a_request_was_lost_is_told_by_later_echoes_and_at_the_end() {
-        // 1 was lost on the way there, 2 on the way back, 4 and 5 there, 6 back.
+        // 1 was lost forward, 2 backward, 4 and 5 forward, 6 backward.
         let samples = [
             reply(0, 0b1),
             lost_one(1),
@@ -501,29 +506,29 @@ mod tests {
             lost_one(6),
         ];
         let samples: Vec<&Sample> = samples.iter().collect();
-        let told = Heard::of(&samples, Some((6, 0b1011001)));
-        let arrived: Vec<_> = (0..7).map(|i| told.arrived(i)).collect();
+        let received = ReceivedRequests::of(&samples, Some((6, 0b1011001)));
+        let arrived: Vec<_> = (0..7).map(|i| received.arrived(i)).collect();
         assert_eq!(arrived, [true, false, true, true, false, false, true].map(Some));
-        // Without the server's last word the end is not known.
-        let told = Heard::of(&samples, None);
+        // Without the server's report at the end, the last requests are unknown.
+        let received = ReceivedRequests::of(&samples, None);
         assert_eq!(
-            (told.arrived(1), told.arrived(2), told.arrived(5)),
+            (received.arrived(1), received.arrived(2), received.arrived(5)),
             (Some(false), Some(true), None)
         );
-        // One who heard nothing at all.
+        // A server that received nothing at all.
         let none = [lost_one(0), lost_one(1)];
-        let told = Heard::of(&none.iter().collect::<Vec<_>>(), Some((0, 0)));
-        assert_eq!((told.arrived(0), told.arrived(1)), (Some(false), Some(false)));
+        let received = ReceivedRequests::of(&none.iter().collect::<Vec<_>>(), Some((0, 0)));
+        assert_eq!((received.arrived(0), received.arrived(1)), (Some(false), Some(false)));
     }
 
     #[test]
     fn one_that_is_overtaken_was_heard() {
         let samples = [reply(1, 0b10), reply(2, 0b110), lost_one(0)];
-        let told = Heard::of(&samples.iter().collect::<Vec<_>>(), None);
-        assert_eq!(told.arrived(0), Some(true));
+        let received = ReceivedRequests::of(&samples.iter().collect::<Vec<_>>(), None);
+        assert_eq!(received.arrived(0), Some(true));
         let samples = [reply(1, 0b1), reply(2, 0b111), lost_one(0)];
-        let told = Heard::of(&samples.iter().collect::<Vec<_>>(), None);
-        assert_eq!(told.arrived(0), Some(true));
+        let received = ReceivedRequests::of(&samples.iter().collect::<Vec<_>>(), None);
+        assert_eq!(received.arrived(0), Some(true));
     }
 
     #[test]
@@ -549,8 +554,11 @@ mod tests {
             Stream { rows: Vec::new(), last: Some(row) }
         };
         let streams = [stream(1, 100, 5), stream(0, 50, -1), stream(-1, 900, 9)];
-        let told = marked_tcp(2, Direction::Up, &streams).expect("two say it");
-        assert_eq!((told.streams, told.ecn, told.delivered, told.marked), (2, 1, 150, 5));
+        let received = marked_tcp(2, Direction::Up, &streams).expect("two say it");
+        assert_eq!(
+            (received.streams, received.ecn, received.delivered, received.marked),
+            (2, 1, 150, 5)
+        );
         assert!(marked_tcp(2, Direction::Up, &streams[2..]).is_none());
     }
 }

@@ -10,40 +10,40 @@ use super::local::{Local, Sample};
 use crate::load::Row;
 use crate::protocol::Direction;
 
-/// A number that is below zero where there is none.
+/// Converts a number; a negative one means no value.
 fn some(value: i64) -> Option<u64> {
     u64::try_from(value).ok()
 }
 
-/// A time or a count that is there.
-pub fn whole(value: i64) -> u64 {
+/// Converts a time or a count; a negative one becomes 0.
+pub fn non_negative(value: i64) -> u64 {
     value.max(0) as u64
 }
 
 // ---------------------------------------------------------------------------------------- streams
 
-/// One TCP connection over its life, on our clock: its receiver's samples, each with its sender's
-/// nearest in time.
+/// One TCP connection over its life, on our clock: each sample of the receiver with the sender's
+/// nearest sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// (when, bytes delivered, the sender's sample).
+    /// (time, bytes delivered, the sender's sample).
     pub rows: Vec<(i64, i64, Option<Row>)>,
     /// The sender's last sample.
     pub last: Option<Row>,
 }
 
 impl Stream {
-    /// Bytes delivered in all; `None`: no sample says.
+    /// Returns the total of delivered bytes; `None`: no sample has it.
     pub fn delivered(&self) -> Option<i64> {
         self.rows.last().map(|row| row.1)
     }
 
-    /// Segments that its sender knows to have been delivered; `None`: no sample says.
+    /// Returns the delivered segments that the sender knows of; `None`: no sample has them.
     pub fn received(&self) -> Option<u64> {
         self.last.as_ref().and_then(|last| some(last.delivered))
     }
 
-    /// Bytes delivered at a time, between samples in proportion; before the first: none.
+    /// Returns the bytes delivered up to `t`, interpolated between samples; 0 before the first.
     pub fn delivered_at(&self, t: i64) -> i64 {
         let after = self.rows.partition_point(|row| row.0 <= t);
         match (after.checked_sub(1).map(|i| self.rows[i]), self.rows.get(after)) {
@@ -56,8 +56,8 @@ impl Stream {
     }
 }
 
-/// The streams of a load. `acked`: the receiver's samples are missing, so what its acknowledgements
-/// say stands in for them.
+/// Returns the streams of a load. The second value is true if the receiver's samples are missing,
+/// so the acknowledged bytes replace them.
 pub fn streams(
     pair: &Pair,
     count: usize,
@@ -84,7 +84,7 @@ pub fn streams(
     (streams.collect(), acked)
 }
 
-/// The sample nearest in time, if within an interval.
+/// Returns the nearest sample in time, if it is within an interval.
 fn nearest(rows: &[Row], t: i64, interval: i64) -> Option<Row> {
     let after = rows.partition_point(|row| row.t < t);
     let around =
@@ -92,14 +92,14 @@ fn nearest(rows: &[Row], t: i64, interval: i64) -> Option<Row> {
     around.min_by_key(|row| (row.t - t).abs()).filter(|row| (row.t - t).abs() <= interval).copied()
 }
 
-/// The table `flow`, of streams that are the flows from 0 on.
+/// Creates the table `flow`; the streams are the flows from 0 on.
 pub fn flow(streams: &[Stream]) -> Table {
     let mut rows = Vec::new();
     for (number, stream) in streams.iter().enumerate() {
         for &(t, delivered, sender) in &stream.rows {
             let of = |field: fn(&Row) -> i64| sender.as_ref().map(field).and_then(some);
             rows.push(flow::Row {
-                t_ns: whole(t),
+                t_ns: non_negative(t),
                 flow: FlowId(number as u32),
                 cwnd_bytes: of(|r| r.cwnd),
                 ssthresh_bytes: of(|r| r.ssthresh),
@@ -112,22 +112,24 @@ pub fn flow(streams: &[Stream]) -> Table {
             });
         }
     }
-    // As an engine writes them: in order of time, and of flows within it.
+    // In the order of the engines: by time, then by flow.
     rows.sort_by_key(|row| (row.t_ns, row.flow));
     flow::Columns::from_iter(rows).into_table()
 }
 
-/// The table `flows`: the streams from flow 0 on, then the probes.
+/// Creates the table `flows`: the streams from flow 0 on, then the probes.
 pub fn flows(streams: &[Stream], probes: &[Vec<Request>]) -> Table {
     let streams =
         streams.iter().enumerate().map(|(number, stream)| of_stream(number as u32, stream));
     let first = streams.len();
-    let probes =
-        probes.iter().enumerate().map(|(index, asked)| of_probe((first + index) as u32, asked));
+    let probes = probes
+        .iter()
+        .enumerate()
+        .map(|(index, requests)| of_probe((first + index) as u32, requests));
     flows::Columns::from_iter(streams.chain(probes)).into_table()
 }
 
-/// Totals of a TCP connection.
+/// Returns the totals of a TCP connection.
 fn of_stream(number: u32, stream: &Stream) -> flows::Row {
     let of = |field: fn(&Row) -> i64| stream.last.as_ref().map(field).and_then(some);
     let retransmits = of(|r| r.retransmits);
@@ -137,7 +139,7 @@ fn of_stream(number: u32, stream: &Stream) -> flows::Row {
         sent_bytes: of(|r| r.sent),
         received_packets: stream.received(),
         delivered_bytes: stream.delivered().and_then(some),
-        // What the sender took to be lost.
+        // Segments that the sender considered lost.
         lost_packets: retransmits,
         retransmits,
         timeouts: of(|r| r.timeouts),
@@ -150,7 +152,7 @@ fn of_stream(number: u32, stream: &Stream) -> flows::Row {
     }
 }
 
-/// Totals of a probe.
+/// Returns the totals of a probe.
 fn of_probe(number: u32, requests: &[Request]) -> flows::Row {
     let received = requests.iter().filter(|r| r.rtt.is_some()).count() as u64;
     let sent = requests.len() as u64;
@@ -161,7 +163,7 @@ fn of_probe(number: u32, requests: &[Request]) -> flows::Row {
         received_packets: Some(received),
         delivered_bytes: None,
         lost_packets: Some(sent - received),
-        // A probe has none of TCP's, in every engine.
+        // A probe has no retransmissions, in every engine.
         retransmits: Some(0),
         timeouts: Some(0),
         fast_recoveries: Some(0),
@@ -175,17 +177,17 @@ fn of_probe(number: u32, requests: &[Request]) -> flows::Row {
 
 // ------------------------------------------------------------------------------------------ links
 
-/// What a link counted up to a sample.
+/// A link's counters at a sample.
 #[derive(Clone, Copy, Default)]
 struct Count {
     packets: i64,
     bytes: i64,
     dropped: i64,
-    /// Queued now, packets and bytes; `None`: not told.
+    /// Queued now, packets and bytes; `None`: unknown.
     backlog: Option<(i64, i64)>,
 }
 
-/// The links of an interface, out and in, as they counted.
+/// Returns the counters of an interface's two links, out and in.
 fn counts(samples: &[Sample]) -> [Vec<(i64, Count)>; 2] {
     let out = |sample: &Sample| match &sample.root {
         Some(root) => Count {
@@ -213,8 +215,8 @@ fn counts(samples: &[Sample]) -> [Vec<(i64, Count)>; 2] {
     ]
 }
 
-/// What was counted between two samples. A qdisc that was replaced in between, or never counted
-/// below a noqueue, begins anew.
+/// Returns the difference between two samples. A smaller counter means that the qdisc was replaced,
+/// or that noqueue counted nothing before; it then counts from 0.
 fn between(before: Count, after: Count) -> Count {
     let grown = |a: i64, b: i64| if b >= a { b - a } else { b };
     Count {
@@ -225,7 +227,7 @@ fn between(before: Count, after: Count) -> Count {
     }
 }
 
-/// The tables `queue` and `links` of an interface.
+/// Creates the tables `queue` and `links` of an interface.
 pub fn queue_and_links(local: Option<&Local>) -> (Table, Table) {
     let (mut queue, mut links) = (Vec::new(), links::Columns::default());
     let both = local.map(|local| counts(&local.samples));
@@ -241,18 +243,19 @@ pub fn queue_and_links(local: Option<&Local>) -> (Table, Table) {
     (queue::Columns::from_iter(queue).into_table(), links.into_table())
 }
 
-/// What a link did between two samples. How long packets waited, the kernel does not say.
+/// Returns a link's row for the time between two samples. The kernel does not report the packets'
+/// waiting times.
 fn queue_row(link: LinkId, t: i64, step: &Count) -> queue::Row {
     queue::Row {
-        t_ns: whole(t),
+        t_ns: non_negative(t),
         link,
         backlog_packets: step.backlog.and_then(|(packets, _)| some(packets)),
         backlog_bytes: step.backlog.and_then(|(_, bytes)| some(bytes)),
         sojourn_mean_ns: None,
         sojourn_max_ns: None,
-        sent_packets: Some(whole(step.packets)),
-        sent_bytes: Some(whole(step.bytes)),
-        dropped_packets: Some(whole(step.dropped)),
+        sent_packets: Some(non_negative(step.packets)),
+        sent_bytes: Some(non_negative(step.bytes)),
+        dropped_packets: Some(non_negative(step.dropped)),
         marked_packets: None,
         limit: None,
         count: None,
@@ -267,14 +270,14 @@ fn queue_row(link: LinkId, t: i64, step: &Count) -> queue::Row {
     }
 }
 
-/// Totals of a link over all its samples, `span` ns.
+/// Returns the totals of a link over all its samples, `span` ns.
 fn link_row(
     link: LinkId,
     steps: &[(i64, Count)],
     counted: &[(i64, Count)],
     span: i64,
 ) -> links::Row {
-    let sum = |of: fn(&Count) -> i64| whole(steps.iter().map(|(_, step)| of(step)).sum());
+    let sum = |of: fn(&Count) -> i64| non_negative(steps.iter().map(|(_, step)| of(step)).sum());
     let known: Vec<(i64, i64)> = counted.iter().filter_map(|(_, count)| count.backlog).collect();
     let mean = |of: fn(&(i64, i64)) -> i64| {
         let total: i64 = known.iter().map(of).sum();
@@ -301,7 +304,7 @@ fn link_row(
         backlog_max_bytes: most(|b| b.1),
         busy_ns: None,
         capacity_bits: None,
-        measured_ns: Some(whole(span)),
+        measured_ns: Some(non_negative(span)),
         ring_sent_packets: None,
         ring_sojourn_sum_ns: None,
         ring_sojourn_max_ns: None,
@@ -313,28 +316,28 @@ fn link_row(
 
 // ----------------------------------------------------------------------------------------- probes
 
-/// A request and what came of it, on our clock.
+/// A request and its outcome, on our clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// When it was sent.
+    /// Send time.
     pub sent: i64,
     /// Its number.
     pub sequence: u64,
-    /// Its round trip; `None`: lost.
+    /// Round trip; `None`: lost.
     pub rtt: Option<i64>,
-    /// The way there, if it is known.
+    /// One-way delay to the server, if known.
     pub forward: Option<i64>,
-    /// Whether it reached the far end, if that is known.
+    /// Whether it reached the server, if known.
     pub arrived: Option<bool>,
 }
 
-/// The table `probe`; probes are the flows from `first` on.
+/// Creates the table `probe`; probes are the flows from `first` on.
 pub fn probe(probes: &[Vec<Request>], first: usize) -> Table {
     let mut rows = Vec::new();
     for (index, requests) in probes.iter().enumerate() {
         for request in requests {
             rows.push(probe::Row {
-                t_ns: whole(request.sent),
+                t_ns: non_negative(request.sent),
                 probe: FlowId((first + index) as u32),
                 seq: request.sequence,
                 rtt_ns: request.rtt.and_then(some),
@@ -346,7 +349,7 @@ pub fn probe(probes: &[Vec<Request>], first: usize) -> Table {
     probe::Columns::from_iter(rows).into_table()
 }
 
-/// Those of an engine that a measurement has nothing for, and `engine`.
+/// Returns the engines' tables that are empty in a measurement, and `engine`.
 pub fn others(packets: Option<u64>) -> Vec<Table> {
     let engine = engine::Row { events: None, packets, peak_entries: None };
     vec![
@@ -358,11 +361,12 @@ pub fn others(packets: Option<u64>) -> Vec<Table> {
     ]
 }
 
-/// Values at the quantiles, each a sample (nearest rank): the least for 0, the largest for 1.
-pub fn quantiles<const N: usize>(values: &mut [i64], wanted: [f64; N]) -> Option<[i64; N]> {
+/// Returns the values at the quantiles, each a sample (nearest rank): the smallest for 0, the
+/// largest for 1.
+pub fn quantiles<const N: usize>(values: &mut [i64], levels: [f64; N]) -> Option<[i64; N]> {
     values.sort_unstable();
     let last = values.len().checked_sub(1)?;
-    Some(wanted.map(|q| values[(q * last as f64).round() as usize]))
+    Some(levels.map(|q| values[(q * last as f64).round() as usize]))
 }
 
 #[cfg(test)]
@@ -395,7 +399,7 @@ mod tests {
         assert!(!acked);
         let cwnds: Vec<_> =
             streams[0].rows.iter().map(|(_, _, r)| r.map(|r| (r.t, r.cwnd))).collect();
-        // An interval away is the most.
+        // The largest allowed distance is one interval.
         assert_eq!(cwnds, [Some((90, 7)), Some((240, 8)), Some((240, 8)), None]);
         assert_eq!(streams[0].delivered(), Some(50));
         let at: Vec<i64> = [50, 100, 150, 300, 900].map(|t| streams[0].delivered_at(t)).to_vec();
@@ -442,7 +446,7 @@ mod tests {
             },
         };
         let mut local = Local::new(::probe::sys::device_index("lo").unwrap(), "lo").unwrap();
-        // In between the qdisc is replaced: it counts from 0 again.
+        // The qdisc is replaced in between: it counts from 0 again.
         local.samples = vec![sample(0, 50, 7, 1), sample(100, 60, 9, 3), sample(200, 4, 9, 2)];
         let (queue, links) = queue_and_links(Some(&local));
         let queue = queue::Columns::from_table(queue).unwrap();

@@ -1,5 +1,5 @@
-//! Whom to probe: the plan's words become addresses, and whom this host can't probe is left out
-//! with the reason.
+//! Resolves the plan's targets to addresses. Targets that this host can't probe are left out, with
+//! the reason.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -12,26 +12,26 @@ use super::local::Surroundings;
 use super::plan::{How, Plan, Target};
 use crate::Failure;
 
-/// The farthest router that may be asked for.
+/// The farthest router that may be requested.
 const FARTHEST: u8 = 8;
-/// For a router to say that it is there.
+/// Time for a router to answer.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// Someone who will be probed.
+/// A resolved target.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Aim {
-    /// Of the probe.
+pub struct ProbeTarget {
+    /// The probe's name.
     pub name: String,
-    /// How it is asked.
+    /// The protocol of the requests.
     pub how: How,
-    /// Where it is.
+    /// The target's address.
     pub address: IpAddr,
-    /// By which kind of socket: `unprivileged`, `raw` or `udp`.
+    /// The kind of socket: `unprivileged`, `raw` or `udp`.
     pub socket: &'static str,
 }
 
-impl Aim {
-    /// As the prober takes it.
+impl ProbeTarget {
+    /// Returns the target for the prober.
     pub fn target(&self, port: u16, size: u32, dscp: u8) -> prober::Target {
         let protocol = match self.how {
             How::Icmp => prober::Protocol::Icmp,
@@ -41,20 +41,23 @@ impl Aim {
     }
 }
 
-/// Those who can be probed; sentences about the others go to `notes`.
+/// Returns the targets that can be probed; adds a sentence about each other target to `notes`.
 pub fn resolve(
     plan: &Plan,
     server: SocketAddr,
     around: &Surroundings,
     identifier: u16,
     notes: &mut Vec<String>,
-) -> Result<Vec<Aim>, Failure> {
-    let mut aims: Vec<Aim> = Vec::new();
+) -> Result<Vec<ProbeTarget>, Failure> {
+    let mut resolved: Vec<ProbeTarget> = Vec::new();
     for target in &plan.targets {
         let Some(address) = address(target, plan, server, around, notes)? else {
             continue;
         };
-        if aims.iter().any(|aim| aim.address == address && aim.how == target.how) {
+        if resolved
+            .iter()
+            .any(|probe_target| probe_target.address == address && probe_target.how == target.how)
+        {
             continue;
         }
         let socket = match open(target.how, address, identifier) {
@@ -71,20 +74,20 @@ pub fn resolve(
         let name = match (target.name.as_str(), target.how) {
             ("", How::Icmp) => target.address.clone(),
             ("", How::Udp) => format!("{} udp", target.address),
-            (given, _) => given.to_string(),
+            (name, _) => name.to_string(),
         };
-        if aims.iter().any(|aim| aim.name == name) {
+        if resolved.iter().any(|probe_target| probe_target.name == name) {
             return Err(Failure::new(
                 format!("two targets are called '{name}'"),
-                "give them names of their own",
+                "give each its own name",
             ));
         }
-        aims.push(Aim { name, how: target.how, address, socket });
+        resolved.push(ProbeTarget { name, how: target.how, address, socket });
     }
-    Ok(aims)
+    Ok(resolved)
 }
 
-/// Where a target is; `None`: it is not there, which `notes` say.
+/// Returns a target's address; `None` if it does not exist, with a sentence in `notes`.
 fn address(
     target: &Target,
     plan: &Plan,
@@ -98,7 +101,7 @@ fn address(
     }
     if target.how == How::Udp {
         return Err(Failure::new(
-            format!("'{word}' can't be probed by udp: only the server turns our datagrams round"),
+            format!("'{word}' can't be probed by udp: only the server returns our datagrams"),
             "probe it by icmp",
         ));
     }
@@ -109,23 +112,27 @@ fn address(
         return Ok(around.gateway);
     }
     if let Some(number) = word.strip_prefix("hop ") {
-        let wrong =
-            || Failure::new(format!("'{word}' is no router"), format!("hop 1 .. hop {FARTHEST}"));
+        let wrong = || {
+            Failure::new(
+                format!("'{word}' is not a router"),
+                format!("write hop 1 to hop {FARTHEST}"),
+            )
+        };
         let number: u8 =
             number.trim().parse().ok().filter(|n| (1..=FARTHEST).contains(n)).ok_or_else(wrong)?;
         if around.gateway.is_none() {
             return Ok(None);
         }
-        let found = hops::router(server, number, PATIENCE);
-        if !matches!(found, Ok(Some(_))) {
-            notes.push(format!("{word} is left out: no router says that it is there"));
+        let router = hops::router(server, number, PATIENCE);
+        if !matches!(router, Ok(Some(_))) {
+            notes.push(format!("{word} is left out: no router answered"));
         }
-        return Ok(found.ok().flatten());
+        return Ok(router.ok().flatten());
     }
     let unknown = |e: io::Error| {
         Failure::new(
             format!("there is no host '{word}' to probe: {e}"),
-            "give an address, or leave the target out",
+            "give an address, or remove this target",
         )
     };
     let all = (word, 0).to_socket_addrs().map_err(unknown)?;
@@ -135,7 +142,7 @@ fn address(
     all.next().map(Some).ok_or_else(|| unknown(ErrorKind::NotFound.into()))
 }
 
-/// Whether this host can ask in this way, and by which socket.
+/// Returns the kind of socket for a probe; fails if this host can't open it.
 fn open(how: How, address: IpAddr, identifier: u16) -> io::Result<&'static str> {
     let any: IpAddr = match address {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -145,7 +152,7 @@ fn open(how: How, address: IpAddr, identifier: u16) -> io::Result<&'static str> 
         How::Udp => Ok("udp"),
         How::Icmp => match Pinger::new(any, address, identifier, 0) {
             Ok(pinger) => Ok(if pinger.is_raw() { "raw" } else { "unprivileged" }),
-            // Another program has this identifier; the prober looks for a free one.
+            // Another program uses this identifier; the prober will find a free one.
             Err(error) if error.kind() == ErrorKind::AddrInUse => Ok("unprivileged"),
             Err(error) => Err(error),
         },
@@ -159,7 +166,9 @@ mod tests {
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-    fn asked(targets: &[(How, &str, &str)]) -> (Result<Vec<String>, Failure>, Vec<String>) {
+    fn resolve_targets(
+        targets: &[(How, &str, &str)],
+    ) -> (Result<Vec<String>, Failure>, Vec<String>) {
         let targets = targets
             .iter()
             .map(|&(how, address, name)| Target { how, address: address.into(), name: name.into() })
@@ -184,25 +193,26 @@ mod tests {
         };
         let around = Surroundings { devices: Vec::new(), device: None, gateway: None };
         let mut notes = Vec::new();
-        let found = resolve(&plan, SocketAddr::new(HERE, 1), &around, 1, &mut notes);
-        (found.map(|aims| aims.into_iter().map(|aim| aim.name).collect()), notes)
+        let resolved = resolve(&plan, SocketAddr::new(HERE, 1), &around, 1, &mut notes);
+        (resolved.map(|targets| targets.into_iter().map(|target| target.name).collect()), notes)
     }
 
     #[test]
     fn the_same_target_is_probed_once_and_what_is_not_there_is_said() {
-        let (names, notes) = asked(&[(How::Udp, "server", ""), (How::Udp, "127.0.0.1", "x")]);
+        let (names, notes) =
+            resolve_targets(&[(How::Udp, "server", ""), (How::Udp, "127.0.0.1", "x")]);
         assert!(names.unwrap_err().problem.contains("only the server"));
         assert!(notes.is_empty());
-        let (names, notes) = asked(&[
+        let (names, notes) = resolve_targets(&[
             (How::Udp, "server", ""),
             (How::Udp, "server", "again"),
             (How::Icmp, "gateway", ""),
         ]);
         assert_eq!(names.unwrap(), ["server udp"]);
         assert_eq!(notes, ["there is no gateway: the server is on this host's own network"]);
-        assert!(asked(&[(How::Icmp, "hop 9", "")]).0.unwrap_err().hint.contains("hop 8"));
+        assert!(resolve_targets(&[(How::Icmp, "hop 9", "")]).0.unwrap_err().hint.contains("hop 8"));
         assert!(
-            asked(&[(How::Icmp, "no.such.host.invalid", "")])
+            resolve_targets(&[(How::Icmp, "no.such.host.invalid", "")])
                 .0
                 .unwrap_err()
                 .problem

@@ -1,9 +1,9 @@
-//! Asking for one byte, and how long it took: on a connection of its own (foreign), or on one that
-//! carries load (self).
+//! Connections and timed requests for one byte, on a new connection (foreign probe) or on one that
+//! carries load (self probe).
 //!
-//! A foreign probe gives three times: TCP's handshake, TLS's per round trip, the request's. A self
-//! probe gives the request's. A request's time goes from its being issued to the last byte of its
-//! response. No priorities are asked for.
+//! A foreign probe gives three times: the TCP handshake, the TLS handshake per round trip, and the
+//! request. A self probe gives the time of the request. A request's time ends with the last byte of
+//! its response. Requests have no priority.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -29,36 +29,36 @@ use crate::document::Url;
 use crate::http::{READY, SEALED};
 use crate::tls::H2;
 
-/// What the server may send before it has been read: more than any path holds. It is read at once.
+/// Receive window, larger than any path needs; the data is read at once.
 const WINDOW: u32 = 1 << 30;
-/// A small object, or a document, is no larger.
+/// Limit for a small object or a document.
 const SMALL_BYTES: usize = 64 * 1024;
-/// A server's sentence is no longer.
+/// Limit for a server's sentence.
 const MOST_WORDS: usize = 300;
 
-/// How to reach one server.
+/// Address and TLS settings of one server.
 #[derive(Clone)]
-pub struct Way {
+pub struct Target {
     pub address: SocketAddr,
     pub name: ServerName<'static>,
     pub tls: TlsConnector,
-    /// How long to wait for an answer.
+    /// Time to wait for an answer.
     pub patience: Duration,
 }
 
-/// A connection that speaks HTTP/2, and what its making took.
-pub struct Made {
+/// An HTTP/2 connection, and the times of its handshakes.
+pub struct Established {
     pub requests: SendRequest<Bytes>,
     pub connection: Connection<Brief<TlsStream<TcpStream>>, Bytes>,
-    /// A handle to its socket, for the kernel's numbers.
+    /// A handle to its socket, for TCP_INFO.
     pub socket: OwnedFd,
     pub tcp: Duration,
-    /// The whole of TLS's handshake, and its round trips.
+    /// Time of the whole TLS handshake, and its round trips.
     pub tls: Duration,
     pub round_trips: u32,
 }
 
-/// Why a connection or a request came to nothing.
+/// Reason for the failure of a connection or a request.
 #[derive(Debug)]
 pub enum Failure {
     Tcp(std::io::Error),
@@ -66,7 +66,7 @@ pub enum Failure {
     NoHttp2,
     Http(h2::Error),
     Status(StatusCode),
-    /// The server moves no more bytes for us, and says why.
+    /// The server's byte limit for this client is reached; contains the server's reason.
     Spent(String),
     TooLarge,
     Silent(Duration),
@@ -78,10 +78,10 @@ impl std::fmt::Display for Failure {
             Failure::Tcp(error) | Failure::Tls(error) => write!(f, "{error}"),
             Failure::NoHttp2 => write!(f, "no HTTP/2"),
             Failure::Http(error) if error.reason() == Some(Reason::ENHANCE_YOUR_CALM) => {
-                write!(f, "this client has had as much load as the server gives it")
+                write!(f, "the server's limit for this client is reached")
             }
             Failure::Http(error) => write!(f, "{error}"),
-            Failure::Status(status) => write!(f, "it answers {status}"),
+            Failure::Status(status) => write!(f, "the server answers {status}"),
             Failure::Spent(why) => write!(f, "{why}"),
             Failure::TooLarge => write!(f, "its answer is larger than {SMALL_BYTES} bytes"),
             Failure::Silent(after) => write!(f, "no answer in {:.3} s", after.as_secs_f64()),
@@ -90,7 +90,7 @@ impl std::fmt::Display for Failure {
 }
 
 impl Failure {
-    /// In words for the person who gave the URL.
+    /// Explains the failure to the user who gave the URL.
     pub fn problem(&self, url: &Url) -> Problem {
         let place = url.authority();
         let another = "give the URL of a responsiveness server: `sojourn rpm serve` starts one";
@@ -98,7 +98,7 @@ impl Failure {
             Failure::Tcp(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
                 Problem::new(
                     format!("{place} refuses connections to port {}", url.port),
-                    "check host and port; `sojourn rpm serve` starts a server and says its URL",
+                    "check host and port; `sojourn rpm serve` starts a server and prints its URL",
                 )
             }
             Failure::Tcp(error) => Problem::new(
@@ -107,9 +107,10 @@ impl Failure {
             ),
             Failure::Tls(error) => tls_problem(&place, error),
             Failure::NoHttp2 => Problem::new(format!("{place} does not speak HTTP/2"), another),
-            Failure::Http(error) => {
-                Problem::new(format!("{place} broke off in the midst of HTTP/2: {error}"), another)
-            }
+            Failure::Http(error) => Problem::new(
+                format!("{place} ended the connection during HTTP/2: {error}"),
+                another,
+            ),
             Failure::Status(status) => Problem::new(format!("{url} answers {status}"), another),
             Failure::Spent(why) => Problem::new(
                 format!("{place} refused: {why}"),
@@ -118,7 +119,7 @@ impl Failure {
             Failure::TooLarge => Problem::new(format!("{url}: {self}"), another),
             Failure::Silent(_) => Problem::new(
                 format!("{place}: {self}"),
-                "check the host and the network: a firewall may drop what it does not want",
+                "check the host and the network: a firewall may drop the packets",
             ),
         }
     }
@@ -128,8 +129,8 @@ fn tls_problem(place: &str, error: &std::io::Error) -> Problem {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match inner {
         Some(rustls::Error::InvalidCertificate(why)) => Problem::new(
-            format!("the certificate of {place} is not to be trusted: {}", words(why)),
-            "name it, or who signed it, with --ca FILE; or take any with --insecure",
+            format!("the certificate of {place} is not trusted: {}", words(why)),
+            "give it or its issuer's with --ca FILE, or accept any with --insecure",
         ),
         Some(
             rustls::Error::NoApplicationProtocol
@@ -143,7 +144,7 @@ fn tls_problem(place: &str, error: &std::io::Error) -> Problem {
             "give the URL of a responsiveness server: `sojourn rpm serve` starts one",
         ),
         _ => Problem::new(
-            format!("no connection by TLS with {place}: {error}"),
+            format!("no TLS connection with {place}: {error}"),
             "give the URL of a responsiveness server: `sojourn rpm serve` starts one",
         ),
     }
@@ -151,7 +152,7 @@ fn tls_problem(place: &str, error: &std::io::Error) -> Problem {
 
 fn words(why: &rustls::CertificateError) -> String {
     match why {
-        rustls::CertificateError::UnknownIssuer => "nobody whom we trust has signed it".into(),
+        rustls::CertificateError::UnknownIssuer => "no trusted issuer has signed it".into(),
         rustls::CertificateError::NotValidForName
         | rustls::CertificateError::NotValidForNameContext { .. } => {
             "it is for another name".into()
@@ -163,15 +164,15 @@ fn words(why: &rustls::CertificateError) -> String {
     }
 }
 
-impl Way {
-    /// Makes a connection. The caller has to poll `connection` for anything to happen on it.
-    pub async fn connect(&self) -> Result<Made, Failure> {
+impl Target {
+    /// Opens a connection. The caller must poll `connection` to drive it.
+    pub async fn connect(&self) -> Result<Established, Failure> {
         timeout(self.patience, self.connect_patiently())
             .await
             .unwrap_or(Err(Failure::Silent(self.patience)))
     }
 
-    async fn connect_patiently(&self) -> Result<Made, Failure> {
+    async fn connect_patiently(&self) -> Result<Established, Failure> {
         let begun = Instant::now();
         let socket = TcpStream::connect(self.address).await.map_err(Failure::Tcp)?;
         let connected = Instant::now();
@@ -183,8 +184,8 @@ impl Way {
         if tls.alpn_protocol() != Some(H2) {
             return Err(Failure::NoHttp2);
         }
-        // TLS 1.3 takes one round trip, one more if the server asks for another key; TLS 1.2 takes
-        // two.
+        // TLS 1.3 takes one round trip, and one more if the server requests another key. TLS 1.2
+        // takes two.
         let again = tls.handshake_kind() == Some(HandshakeKind::FullWithHelloRetryRequest);
         let older = tls.protocol_version() == Some(ProtocolVersion::TLSv1_2);
         let round_trips = 1 + u32::from(again || older);
@@ -196,11 +197,11 @@ impl Way {
             .max_send_buffer_size(READY);
         let (requests, connection) = http.handshake(Brief(stream)).await.map_err(Failure::Http)?;
         let (tcp, tls) = (connected - begun, secured - connected);
-        Ok(Made { requests, connection, socket: handle, tcp, tls, round_trips })
+        Ok(Established { requests, connection, socket: handle, tcp, tls, round_trips })
     }
 }
 
-/// Asks for a small object on this connection; what it holds.
+/// Requests a small object on this connection and returns its content.
 pub async fn get(
     requests: SendRequest<Bytes>,
     url: &Arc<Url>,
@@ -220,7 +221,7 @@ async fn get_patiently(requests: SendRequest<Bytes>, url: &Arc<Url>) -> Result<V
     }
 }
 
-/// What a response that is no success means; its body says why if it is short and plain text.
+/// Explains a response without success; a short body in plain text is the reason.
 pub async fn refused(status: StatusCode, body: RecvStream) -> Failure {
     let words = match status {
         StatusCode::TOO_MANY_REQUESTS => {
@@ -247,10 +248,10 @@ async fn read(mut body: RecvStream) -> Result<Vec<u8>, Failure> {
     Ok(content)
 }
 
-/// A request as all of ours are: nothing compressed.
+/// Returns a request with our usual headers; no compression.
 pub fn request(method: Method, url: &Url) -> Request<()> {
-    // What was read as a URL is one again: only the host's brackets and the usual port were taken
-    // off.
+    // The text of a parsed URL is valid: only the host's brackets and the default port were
+    // removed.
     let uri: Uri = url.to_string().parse().expect("a URL that was read before");
     let mut request = Request::new(());
     *request.method_mut() = method;
@@ -270,18 +271,18 @@ pub struct Foreign {
     /// Per round trip of its handshake.
     pub tls: Duration,
     pub http: Duration,
-    /// When the request was issued.
-    pub asked: Instant,
+    /// Time at which the request was sent.
+    pub requested: Instant,
 }
 
-/// A whole foreign probe.
-pub async fn foreign(way: &Way, small: &Arc<Url>) -> Result<Foreign, Failure> {
-    let Made { requests, connection, tcp, tls, round_trips, .. } = way.connect().await?;
-    // Ends by itself when its last request has, and no later than that must.
-    tokio::spawn(timeout(2 * way.patience, connection));
-    let asked = Instant::now();
-    get(requests, small, way.patience).await?;
-    Ok(Foreign { tcp, tls: tls / round_trips, http: asked.elapsed(), asked })
+/// Does a foreign probe.
+pub async fn foreign(target: &Target, small: &Arc<Url>) -> Result<Foreign, Failure> {
+    let Established { requests, connection, tcp, tls, round_trips, .. } = target.connect().await?;
+    // The connection ends with its last request, or after the timeout.
+    tokio::spawn(timeout(2 * target.patience, connection));
+    let requested = Instant::now();
+    get(requests, small, target.patience).await?;
+    Ok(Foreign { tcp, tls: tls / round_trips, http: requested.elapsed(), requested })
 }
 
 #[cfg(test)]
@@ -292,16 +293,16 @@ mod tests {
     use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
     use tokio_rustls::rustls::{ServerConfig, SupportedProtocolVersion, crypto, version};
 
-    /// The round trips of a handshake with a server that speaks just this version of TLS.
+    /// Returns the round trips of a handshake with a server of this TLS version.
     async fn round_trips(version: &'static SupportedProtocolVersion) -> u32 {
-        let made = rcgen::generate_simple_self_signed(["localhost".to_string()]).unwrap();
-        let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()).into();
+        let established = rcgen::generate_simple_self_signed(["localhost".to_string()]).unwrap();
+        let key = PrivatePkcs8KeyDer::from(established.signing_key.serialize_der()).into();
         let mut config =
             ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
                 .with_protocol_versions(&[version])
                 .unwrap()
                 .with_no_client_auth()
-                .with_single_cert(vec![made.cert.der().clone()], key)
+                .with_single_cert(vec![established.cert.der().clone()], key)
                 .unwrap();
         config.alpn_protocols = vec![H2.to_vec()];
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -312,11 +313,11 @@ mod tests {
             acceptor.accept(socket).await.unwrap()
         });
         let tls = TlsConnector::from(Arc::new(crate::tls::Trust::Anyone.client().unwrap()));
-        let way =
-            Way { address, name: address.ip().into(), tls, patience: Duration::from_secs(10) };
-        let made = way.connect().await.unwrap();
+        let target =
+            Target { address, name: address.ip().into(), tls, patience: Duration::from_secs(10) };
+        let established = target.connect().await.unwrap();
         server.await.unwrap();
-        made.round_trips
+        established.round_trips
     }
 
     #[test]
