@@ -243,7 +243,7 @@ def test_what_the_progress_function_raises_is_raised(server: str) -> None:
 
 
 def test_a_server_that_is_not_trusted_is_refused_and_says_how(server: str, tmp_path: Path) -> None:
-    with pytest.raises(LiveError, match="not to be trusted") as refused:
+    with pytest.raises(LiveError, match="is not trusted") as refused:
         rpm.measure(rpm.RpmPlan(server), measurement.MeasurementSettings(out=tmp_path / "run"))
     assert "--ca FILE" in refused.value.hint
     assert not (tmp_path / "run").exists()
