@@ -8,8 +8,12 @@ import pytest
 
 MODULES = (
     "sojourn",
+    "sojourn.engine.compare",
+    "sojourn.engine.memory",
+    "sojourn.engine.runs",
     "sojourn.judgement",
     "sojourn.metrics",
+    "sojourn.records.run",
     "sojourn.sanitize",
     "sojourn.scenario",
     "sojourn.sweeps.vary",

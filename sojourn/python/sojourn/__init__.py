@@ -3,9 +3,9 @@ tables and numbers.
 
 >>> import sojourn
 >>> scenario = sojourn.load("home-uplink").with_(duration="3 s", warmup="1 s")
->>> run = sojourn.run(scenario, seeds=3)
+>>> run = sojourn.run(scenario, seeds=2)
 >>> sojourn.summary(run).samples
-3
+2
 >>> "sojourn_mean_ns" in run.table("queue").columns    # a polars DataFrame
 True
 >>> runs = sojourn.run_all(sojourn.variants(scenario, ["pfifo", "fq_codel"]), seeds=3)

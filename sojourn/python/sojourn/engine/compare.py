@@ -9,7 +9,12 @@ from sojourn.scenario import Problem, Scenario, ScenarioError
 
 def variants(scenario: Scenario, qdiscs: Sequence[str], link: str | None = None) -> list[Scenario]:
     """Returns the scenario with each of these disciplines, at each point of its sweep; see
-    `contenders`."""
+    `contenders`.
+
+    >>> import sojourn
+    >>> [one.label for one in sojourn.variants(sojourn.load("home-uplink"), ["pfifo", "codel"])]
+    ['pfifo', 'codel']
+    """
     return list(contenders(scenario, qdiscs, link).variants())
 
 

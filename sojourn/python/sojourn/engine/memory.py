@@ -118,6 +118,12 @@ def simulate(
     The GIL is released during the run, so other threads continue. With one seed, or one job, the
     run uses the calling thread.
 
+    >>> import sojourn
+    >>> short = sojourn.load("home-uplink").with_(duration="3 s", warmup="1 s")
+    >>> simulated = sojourn.simulate(short, seeds=2)
+    >>> simulated.summary.samples
+    2
+
     Args:
         seeds: how many, counted up from the scenario's own, or which.
         jobs: threads; None: as many as there are cores.

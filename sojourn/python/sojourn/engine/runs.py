@@ -115,6 +115,12 @@ def run(
 ) -> Run:
     """Runs one scenario: a Scenario, the path of its file, or the name of an example.
 
+    >>> import sojourn
+    >>> short = sojourn.load("home-uplink").with_(duration="3 s", warmup="1 s")
+    >>> found = sojourn.run(short, seeds=2)
+    >>> found.seeds
+    (1, 2)
+
     Args:
         seeds: how many, counted up from the scenario's own, or which.
         out: the folder of the Run; None: a temporary one that lives as long as the Run.
@@ -158,6 +164,12 @@ def run_all(
 ) -> list[Run]:
     """Runs several scenarios, or all variants of one that sweeps. Each gets a Run and, in `out`, a
     folder.
+
+    >>> import sojourn
+    >>> short = sojourn.load("home-uplink").with_(duration="3 s", warmup="1 s")
+    >>> runs = sojourn.run_all(sojourn.variants(short, ["pfifo", "fq_codel"]), seeds=1)
+    >>> [found.name for found in runs]
+    ['pfifo', 'fq_codel']
 
     `engine`: its name, or an engine. The other arguments and exceptions are those of `run`.
     """

@@ -109,8 +109,14 @@ class Packed:
 class Run:
     """A Run on disk. `Run.open(path)` reads one; `Run.create` starts one, `add_seed` fills it.
 
-    >>> run = Run.open("runs/home-uplink")              # doctest: +SKIP
-    >>> run.table("probe")["rtt_ns"].mean() / 1e6  # doctest: +SKIP
+    >>> import sojourn
+    >>> short = sojourn.load("home-uplink").with_(duration="3 s", warmup="1 s")
+    >>> path = sojourn.run(short, seeds=1, out="runs/short").path
+    >>> run = sojourn.Run.open("runs/short")
+    >>> run.seeds
+    (1,)
+    >>> float(run.table("probe")["rtt_ns"].mean()) > 0    # a polars DataFrame
+    True
     """
 
     def __init__(self, path: Path, meta: Meta) -> None:
