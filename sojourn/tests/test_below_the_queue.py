@@ -91,7 +91,7 @@ def test_a_shaper_means_what_it_means_to_tc(text: str, shaper: Shaper, canonical
         ("htb rate", 4, "write rate RATE"),
         ("htb rate 1mbit ceil 2mbit", 20, "leave it out"),
         ("htb rate 1mbit brust 1600", 15, "did you mean burst?"),
-        ("htb rate 1mbit rate 2mbit", 15, "say it once"),
+        ("htb rate 1mbit rate 2mbit", 15, "write it once"),
         ("htb rate 0bit", 9, "10mbit"),
         ("htb rate 7bit", 9, "write 8bit or more"),
         ("htb rate 1mbit burst 0", 21, "leave burst out"),

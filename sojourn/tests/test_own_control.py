@@ -253,7 +253,7 @@ def test_a_file_that_is_not_there_is_told_with_its_place(tmp_path: Path) -> None
         sojourn.load(tmp_path / "cc.toml")
     assert "^" in str(raised.value)
     (tmp_path / "cc.toml").write_text(text.replace("absent.py:Reno", "cc.py:"))
-    with pytest.raises(UserError, match=r"names no class of its file"):
+    with pytest.raises(UserError, match=r"does not name a class of its file"):
         sojourn.load(tmp_path / "cc.toml")
 
 

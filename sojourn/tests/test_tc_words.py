@@ -344,7 +344,7 @@ def test_a_policer_s_words_are_those_of_tc_s_action() -> None:
     refused = [*(policer(pair) for pair in POLICER_REFUSED.items()), OTHER_POLICERS["pkts_rate"]]
     found = list(disagreements(refused, POLICING, policed))
     assert [line for line, by_tc, _ in found if by_tc] == refused
-    with pytest.raises(UserError, match="avrate is not offered"):
+    with pytest.raises(UserError, match="avrate is not supported"):
         policed(OTHER_POLICERS["avrate"])
     usage = re.sub(r"Where:.*|<.*?>", " ", asked(["police help"], POLICING)[0], flags=re.DOTALL)
     words = set(re.findall(r"(?<![\w/-])[a-z][a-z0-9_-]+", usage)) - {"police"}
@@ -456,7 +456,7 @@ def test_values_are_read_as_tc_reads_them() -> None:
         assert needed == {(by_tc, reason) for by_tc, rules in ALONE.items() for reason in rules}
 
 
-TWICE = re.compile(r".* sets what was set before|cake: \S+ and \S+ say the same thing differently")
+TWICE = re.compile(r".* sets a parameter again|cake: \S+ and \S+ exclude each other")
 """Of two words of one thing tc takes the latter; we ask which is meant."""
 
 

@@ -613,7 +613,7 @@ def test_cake_s_overhead_is_beside_the_ip_packet_whatever_the_link_layer(machine
         bottleneck__link_layer="ethernet header 18", bottleneck__qdisc="cake overhead -47"
     )
     error = refused(beyond, SIMNIC)
-    assert "overhead -47 is -65 beside a header of 18" in str(error)
+    assert "overhead -47 is -65 after a header of 18 is subtracted" in str(error)
     assert "write an overhead of at least -46" in error.hint
 
 

@@ -203,7 +203,9 @@ fn bounds(word: &Word, now: f64) -> Option<(&'static str, bool, f64, f64)> {
         }
         Read::Size if word.shows == "PACKETS" => ("packets", true, 1.0, (now * 10.0).max(1000.0)),
         Read::Size => ("bytes", true, 1500.0, (now * 10.0).max(1e6)),
-        Read::Real(least, most) | Read::Above(least, most) if most.is_finite() && most <= 1.0 => {
+        Read::Real(least, most) | Read::RealAbove(least, most)
+            if most.is_finite() && most <= 1.0 =>
+        {
             ("", false, least.max(0.0), most)
         }
         _ => return None,
@@ -249,7 +251,7 @@ pub fn word_turned(qdisc: &str, word: &str, value: f64) -> Result<String, String
     let known = grammar.and_then(|grammar| grammar.words.iter().find(|known| known.word == word));
     let known = known.ok_or_else(|| format!("{} has no word {word}", discipline.kind()))?;
     let value = match known.read {
-        Read::Real(..) | Read::Above(..) => tc::Value::Real(value),
+        Read::Real(..) | Read::RealAbove(..) => tc::Value::Real(value),
         Read::Microseconds | Read::PositiveMicroseconds => {
             tc::Value::Count(whole(value / 1000.0) * 1000)
         }

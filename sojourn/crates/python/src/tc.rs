@@ -30,7 +30,7 @@ fn hash_of(text: &str) -> u64 {
 
 fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     match value {
-        Value::Unsaid => Ok(py.None().into_bound(py)),
+        Value::Unset => Ok(py.None().into_bound(py)),
         Value::Flag(flag) => flag.into_bound_py_any(py),
         Value::Count(count) => count.into_bound_py_any(py),
         Value::Integer(integer) => integer.into_bound_py_any(py),
@@ -41,7 +41,7 @@ fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>>
 
 fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     Ok(if value.is_none() {
-        Value::Unsaid
+        Value::Unset
     } else if value.is_instance_of::<PyBool>() {
         Value::Flag(value.extract()?)
     } else if value.is_instance_of::<PyString>() {

@@ -162,7 +162,8 @@ mod tests {
     fn the_virtual_queue_and_capacity_are_the_paper_s_step_by_step() {
         // alpha is 100/s, so each packet lowers C~ by 100 000 bytes/s.
         let mut q = avq(2000, [0.5, 100.0], false);
-        let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-6, "{found}");
+        let close =
+            |actual: f64, expected: f64| assert!((actual - expected).abs() < 1e-6, "{actual}");
         assert!(send(&mut q, DsField::BEST_EFFORT, 0).is_empty());
         // min(C, C) - 100 * 1000.
         close(q.virtual_queue, 1000.0);
@@ -213,7 +214,7 @@ mod tests {
         let rng = Rng::new(1, "avq");
         let context = Context { rate: None, mtu: 1500, header_bytes: 0, root: true, rng };
         let mut q = Avq::new(&params, context);
-        let kept = (0..9).filter(|_| send(&mut q, DsField::BEST_EFFORT, 0).is_empty()).count();
-        assert_eq!(kept, 5);
+        let accepted = (0..9).filter(|_| send(&mut q, DsField::BEST_EFFORT, 0).is_empty()).count();
+        assert_eq!(accepted, 5);
     }
 }

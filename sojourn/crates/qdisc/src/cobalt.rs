@@ -374,10 +374,10 @@ mod tests {
     }
 
     /// Compares times to a tenth of a millisecond and a packet.
-    fn are_at(found: &[f64], expected: &[f64]) {
-        let near = |(found, expected): (&f64, &f64)| (found - expected).abs() < 0.11;
-        let all = found.len() == expected.len() && found.iter().zip(expected).all(near);
-        assert!(all, "{found:?}, not {expected:?}");
+    fn are_at(actual: &[f64], expected: &[f64]) {
+        let near = |(actual, expected): (&f64, &f64)| (actual - expected).abs() < 0.11;
+        let all = actual.len() == expected.len() && actual.iter().zip(expected).all(near);
+        assert!(all, "{actual:?}, not {expected:?}");
     }
 
     #[test]

@@ -495,14 +495,14 @@ mod tests {
         ];
         let q = codel(&params(CodelVariant::Linux));
         let mut state = Dropping { count: 1, rec_inv_sqrt: u16::MAX, ..Dropping::default() };
-        let mut seen = vec![(1, state.rec_inv_sqrt, q.control.control_law(&state, 0))];
+        let mut rows = vec![(1, state.rec_inv_sqrt, q.control.control_law(&state, 0))];
         for count in 2..=32 {
             state.count = count;
             q.control.improve_inv_sqrt(&mut state);
-            seen.push((count, state.rec_inv_sqrt, q.control.control_law(&state, 0)));
+            rows.push((count, state.rec_inv_sqrt, q.control.control_law(&state, 0)));
         }
         for row in table {
-            assert_eq!(seen[row.0 as usize - 1], row);
+            assert_eq!(rows[row.0 as usize - 1], row);
         }
     }
 

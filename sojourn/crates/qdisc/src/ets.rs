@@ -59,8 +59,8 @@ impl<B> Ets<B> {
     pub fn new(params: &EtsParams, context: Context) -> Self {
         let bands = Bands::new(params.bands, params.priomap, params.limit);
         let strict = usize::from(params.strict).min(bands.len());
-        let said = params.quanta.iter().copied();
-        let quanta = said.chain(std::iter::repeat(context.mtu)).take(bands.len() - strict);
+        let given = params.quanta.iter().copied();
+        let quanta = given.chain(std::iter::repeat(context.mtu)).take(bands.len() - strict);
         let share = |quantum: u32| Share { quantum: quantum.max(1).into(), deficit: 0 };
         Ets { bands, strict, shares: quanta.map(share).collect(), line: VecDeque::new() }
     }

@@ -491,10 +491,10 @@ mod tests {
                 assert!(send(&mut q, flow, 120, 0).is_empty());
             }
             assert_eq!((deficit(&q, 1), deficit(&q, 2)), (90, 90));
-            let mut seen = Vec::new();
+            let mut turns = Vec::new();
             for _ in 0..6 {
                 let flow = served(&mut q, 0);
-                seen.push((flow, deficit(&q, 1), deficit(&q, 2)));
+                turns.push((flow, deficit(&q, 1), deficit(&q, 2)));
             }
             let want = [
                 (Some(1), -30, 90),
@@ -504,7 +504,7 @@ mod tests {
                 (Some(1), -90, 30),
                 (None, 90, 30),
             ];
-            assert_eq!(seen, want);
+            assert_eq!(turns, want);
         }
     }
 
@@ -662,15 +662,15 @@ mod tests {
                 send(&mut q, 2, 300, 0);
             }
         }
-        let (mut one, mut two) = (0u64, 0u64);
+        let (mut first, mut second) = (0u64, 0u64);
         for _ in 0..3000 {
             match q.dequeue(Time::ZERO, &mut Vec::new()) {
-                Some(p) if p.flow == 1 => one += u64::from(p.size),
-                Some(p) => two += u64::from(p.size),
+                Some(p) if p.flow == 1 => first += u64::from(p.size),
+                Some(p) => second += u64::from(p.size),
                 None => unreachable!("6000 packets were sent"),
             }
         }
-        assert!(one.abs_diff(two) <= 2 * 1514, "{one} {two}");
+        assert!(first.abs_diff(second) <= 2 * 1514, "{first} {second}");
     }
 
     #[test]

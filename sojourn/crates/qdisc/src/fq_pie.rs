@@ -332,32 +332,32 @@ mod tests {
     /// A flow with a standing queue until `until`, ns. 40 packets wait, and one leaves and one
     /// arrives every 12 ms, so each waits 480 ms. Returns the drops and marks.
     fn overload(q: &mut FqPie<()>, flow: u32, until: u64) -> Vec<(bool, Cause)> {
-        let mut found = Vec::new();
+        let mut signals = Vec::new();
         (0..40).for_each(|_| _ = send(q, flow, 1514, 0));
         for at in (12 * MS..until).step_by(12 * MS as usize) {
             while q.flows[q.classify(flow, &())].queue.backlog().packets < 40 {
                 let verdicts = causes(&send(q, flow, 1514, at));
-                found.extend(&verdicts);
+                signals.extend(&verdicts);
                 if !verdicts.is_empty() {
                     break;
                 }
             }
             served(q, at);
         }
-        found
+        signals
     }
 
     #[test]
     fn a_flow_s_packets_raise_its_own_probability_only() {
         let mut q = fq_pie(&params());
-        let found = overload(&mut q, 1, 2_000 * MS);
-        assert!(!found.is_empty());
-        assert!(found.iter().all(|verdict| *verdict == (false, Cause::Early)));
+        let signals = overload(&mut q, 1, 2_000 * MS);
+        assert!(!signals.is_empty());
+        assert!(signals.iter().all(|verdict| *verdict == (false, Cause::Early)));
         // Flow 2 has an equally long queue at once and loses nothing.
         assert!((0..100).all(|_| send(&mut q, 2, 1514, 2_000 * MS).is_empty()));
-        let [one, other] = [1, 2].map(|flow| q.flows[q.classify(flow, &())].pie.clone());
-        assert!(!one.is_at_rest());
-        assert!(other.is_at_rest());
+        let [first, second] = [1, 2].map(|flow| q.flows[q.classify(flow, &())].pie.clone());
+        assert!(!first.is_at_rest());
+        assert!(second.is_at_rest());
     }
 
     #[test]
@@ -365,9 +365,9 @@ mod tests {
         // p grows by 4 % with each update of 20 ms while the delay is above 250 ms.
         let marked_and_dropped = [0, 50, 100].map(|ecn_prob| {
             let mut q = fq_pie(&FqPieParams { ecn: true, ecn_prob, ..params() });
-            let found = overload(&mut q, 1, 3_000 * MS);
-            let marked = found.iter().filter(|(marked, _)| *marked).count();
-            (marked, found.len() - marked)
+            let signals = overload(&mut q, 1, 3_000 * MS);
+            let marked = signals.iter().filter(|(marked, _)| *marked).count();
+            (marked, signals.len() - marked)
         });
         let [(none, _), (some, _), (more, dropped)] = marked_and_dropped;
         assert!(none == 0 && 0 < some && 2 * some < more, "{marked_and_dropped:?}");

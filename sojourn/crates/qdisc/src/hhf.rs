@@ -59,7 +59,7 @@ const ARRAYS: usize = 4;
 struct Heavy {
     hash: u32,
     /// The jiffy of its last packet.
-    seen: u64,
+    last_packet: u64,
 }
 
 /// The filter that finds heavy flows.
@@ -118,14 +118,14 @@ impl Filter {
         let list = &mut self.heavy[places(hash)[0]];
         let mut index = 0;
         while index < list.len() {
-            let forgotten = list[index].seen + self.evict_jiffies < jiffy;
+            let forgotten = list[index].last_packet + self.evict_jiffies < jiffy;
             if forgotten && index + 1 == list.len() {
                 return false;
             } else if forgotten {
                 list.remove(index);
                 self.remembered -= 1;
             } else if list[index].hash == hash {
-                list[index].seen = jiffy;
+                list[index].last_packet = jiffy;
                 return true;
             } else {
                 index += 1;
@@ -136,15 +136,15 @@ impl Filter {
 
     /// Puts a flow into its list, replacing an expired flow if there is one. Returns false if too
     /// many flows are remembered.
-    fn remember(&mut self, hash: u32, seen: u64) -> bool {
+    fn remember(&mut self, hash: u32, last_packet: u64) -> bool {
         let list = &mut self.heavy[places(hash)[0]];
-        let forgotten = |heavy: &&mut Heavy| heavy.seen + self.evict_jiffies < seen;
+        let forgotten = |heavy: &&mut Heavy| heavy.last_packet + self.evict_jiffies < last_packet;
         if let Some(place) = list.iter_mut().find(forgotten) {
-            *place = Heavy { hash, seen };
+            *place = Heavy { hash, last_packet };
         } else if self.remembered >= self.most {
             return false;
         } else {
-            list.push(Heavy { hash, seen });
+            list.push(Heavy { hash, last_packet });
             self.remembered += 1;
         }
         true

@@ -346,7 +346,9 @@ mod tests {
 
     /// The flows of these packets, in the order in which they leave.
     fn served(q: &mut Mq<u32>) -> Vec<u32> {
-        std::iter::from_fn(|| q.dequeue(Time::ZERO, &mut Vec::new())).map(|one| one.flow).collect()
+        std::iter::from_fn(|| q.dequeue(Time::ZERO, &mut Vec::new()))
+            .map(|packet| packet.flow)
+            .collect()
     }
 
     #[test]
@@ -415,17 +417,17 @@ mod tests {
 
     #[test]
     fn one_queue_is_its_discipline() {
-        let (mut one, mut alone) = (mq(1, &[], 5), crate::Pfifo::new(&FifoParams { limit: 5 }));
+        let (mut single, mut alone) = (mq(1, &[], 5), crate::Pfifo::new(&FifoParams { limit: 5 }));
         for step in 0..200u32 {
             let (mut ours, mut its) = (Vec::new(), Vec::new());
             for flow in 0..step % 3 {
-                one.enqueue(packet(flow, 100), Time::ZERO, &mut ours);
+                single.enqueue(packet(flow, 100), Time::ZERO, &mut ours);
                 alone.enqueue(packet(flow, 100), Time::ZERO, &mut its);
             }
             assert_eq!(ours, its);
-            let sent = one.dequeue(Time::ZERO, &mut ours);
+            let sent = single.dequeue(Time::ZERO, &mut ours);
             assert_eq!(sent, alone.dequeue(Time::ZERO, &mut its));
-            assert_eq!(one.backlog(), alone.backlog());
+            assert_eq!(single.backlog(), alone.backlog());
         }
     }
 }

@@ -432,9 +432,9 @@ mod tests {
 
     #[test]
     fn above_a_half_marks_give_way_to_drops() {
-        let near = |found: [f64; 2], expected: [f64; 2]| {
-            let apart = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-            assert!(apart < 0.03, "{found:?}, expected {expected:?}");
+        let near = |actual: [f64; 2], expected: [f64; 2]| {
+            let apart = actual.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(apart < 0.03, "{actual:?}, expected {expected:?}");
         };
         near(shares(ONE / 4, Ecn::NotEct), [0.0, 0.25]);
         near(shares(ONE / 4, Ecn::Ect0), [0.25, 0.0]);

@@ -302,8 +302,8 @@ impl<B: Body> Sfq<B> {
         }
         self.total.packets += 1;
         self.total.bytes += u64::from(packet.size);
-        let came = packet.enqueued;
-        slot.queue.push(packet, came);
+        let arrival = packet.enqueued;
+        slot.queue.push(packet, arrival);
         self.lengths.change(index, before, before + 1);
     }
 
@@ -391,10 +391,10 @@ impl<B: Body> Sfq<B> {
         }
         let queue = &mut self.slots[slot as usize].queue;
         let oldest = queue.pop().expect("a full slot has packets");
-        let came = packet.enqueued;
+        let arrival = packet.enqueued;
         self.total.bytes += u64::from(packet.size);
         self.total.bytes -= u64::from(oldest.size);
-        queue.push(packet, came);
+        queue.push(packet, arrival);
         verdicts.push(Verdict::Dropped(oldest, cause));
     }
 }
@@ -506,14 +506,14 @@ mod tests {
 
     /// An sfq in which no two of the flows 0 to 9 share a bucket.
     fn sfq(params: &SfqParams) -> Sfq<u32> {
-        let made = |seed| {
+        let new_queue = |seed| {
             let rng = Rng::new(seed, "sfq");
             let context = Context { rate: None, mtu: 1514, header_bytes: 14, root: false, rng };
             Sfq::new(params, context)
         };
         let flows: Vec<u32> = (0..10).collect();
-        let apart = (0..100).map(made).find(|q| !q.any_share_a_queue(&flows, &0));
-        apart.unwrap_or_else(|| made(0))
+        let apart = (0..100).map(new_queue).find(|q| !q.any_share_a_queue(&flows, &0));
+        apart.unwrap_or_else(|| new_queue(0))
     }
 
     /// Sends packets of full size, numbered from 0. Returns the numbers of the drops.
@@ -629,7 +629,7 @@ mod tests {
     fn perturb_sorts_anew_by_another_key() {
         let mut q = sfq(&SfqParams { divisor: 2, perturb: 1, ..params() });
         let share = |q: &Sfq<u32>| q.bucket(1, &0) == q.bucket(2, &0);
-        let mut found = [false; 2];
+        let mut actual = [false; 2];
         for second in 1..20 {
             send(&mut q, &[1, 1, 2, 2]);
             // 1.024 s: whole jiffies of the timer wheel's second level.
@@ -641,9 +641,9 @@ mod tests {
             // In one queue the packets are in the order of their former slots.
             let together = order == [1, 1, 2, 2] || order == [2, 2, 1, 1];
             assert_eq!(together, share(&q), "{order:?}");
-            found[usize::from(together)] = true;
+            actual[usize::from(together)] = true;
         }
-        assert_eq!(found, [true; 2]);
+        assert_eq!(actual, [true; 2]);
     }
 
     #[test]
@@ -750,18 +750,18 @@ mod tests {
 
     #[test]
     fn with_headdrop_red_marks_or_drops_the_oldest() {
-        let made = || sfq(&SfqParams { ecn: true, headdrop: true, ..red() });
+        let new_queue = || sfq(&SfqParams { ecn: true, headdrop: true, ..red() });
         // The oldest packet is ECN-capable. It is marked, and stays marked at later arrivals.
-        let mut q = made();
+        let mut q = new_queue();
         judged(&mut q, Ecn::Ect0, 0..1);
         assert_eq!(judged(&mut q, Ecn::NotEct, 1..20), []);
         assert_eq!(marked(&mut q), [0]);
         // No packet is ECN-capable: the oldest ones are dropped and the newcomers queued.
-        let mut q = made();
+        let mut q = new_queue();
         assert_eq!(judged(&mut q, Ecn::NotEct, 0..10), [0, 1, 2]);
         assert_eq!(marked(&mut q), []);
         // The oldest is not ECN-capable: the newcomer is marked.
-        let mut q = made();
+        let mut q = new_queue();
         judged(&mut q, Ecn::NotEct, 0..1);
         assert_eq!(judged(&mut q, Ecn::Ect0, 1..10), []);
         assert_eq!(marked(&mut q), [7, 8, 9]);

@@ -1,6 +1,6 @@
-//! A queue discipline with its parameters, and what follows from them.
+//! A queue discipline with its parameters, and the properties that follow from them.
 //!
-//! `lookup` makes one of words or parameters, where the name is looked up among all records.
+//! `lookup` creates a discipline from words or parameters; it finds the name among all records.
 
 use crate::error::{Note, TcError};
 use crate::grammar::{Fields, Grammar, Value};
@@ -15,23 +15,23 @@ use std::fmt;
 use std::ops::Range;
 use values::text::{did_you_mean, listed, nearest, quoted, up_to, words};
 
-/// A full packet, bytes: how many packets a limit in bytes holds at least.
+/// The size of a full packet, bytes, to convert a limit in bytes to packets.
 const FULL_PACKET: u64 = 1500;
-/// What its parameters call the discipline on each queue.
+/// The name of the parameter for the discipline on each queue.
 pub const CHILD: &str = "child";
 
 /// A queue discipline with every parameter filled in.
 ///
-/// Those that Linux alone has leave to it what was not said, and so does a `red` without sizes
-/// until its link's rate is known (`at`).
+/// A parameter that was not set stays unset if only Linux has the discipline. So do the sizes of a
+/// `red` without any, until its link's rate is known (`at`).
 #[derive(Clone)]
 pub struct Discipline {
     record: &'static Record,
     grammar: &'static Grammar,
     fields: Fields,
-    /// What it has on each queue of a card, where that is another.
+    /// The discipline on each queue of a card, if there is one.
     child: Option<Box<Discipline>>,
-    /// Of the words it was read from.
+    /// The notes on the words that it was read from.
     pub notes: Vec<Note>,
 }
 
@@ -45,22 +45,22 @@ impl Discipline {
         Discipline { record, grammar, fields, child: None, notes }
     }
 
-    /// The same with this one on each queue of a card.
+    /// The same discipline with `child` on each queue of a card.
     pub(crate) fn with_child(self, child: Discipline) -> Discipline {
         Discipline { child: Some(Box::new(child)), ..self }
     }
 
-    /// What it has on each queue of a card, where that is another.
+    /// The discipline on each queue of a card, if there is one.
     pub fn child(&self) -> Option<&Discipline> {
         self.child.as_deref()
     }
 
-    /// What queues packets: its child, or itself.
+    /// The discipline that queues packets: the child, or this one.
     fn queueing(&self) -> &Discipline {
         self.child().unwrap_or(self)
     }
 
-    /// Reads words by another grammar of the same discipline than a scenario's.
+    /// Reads words by a grammar of this discipline other than a scenario's.
     pub(crate) fn parse_by(
         record: &'static Record,
         grammar: &'static Grammar,
@@ -72,17 +72,17 @@ impl Discipline {
         Ok(Discipline::new(record, grammar, fields, grammar.notes(rest)))
     }
 
-    /// What is known of it whatever its parameters.
+    /// The properties that do not depend on its parameters.
     pub fn record(&self) -> &'static Record {
         self.record
     }
 
-    /// Its name.
+    /// The discipline's name.
     pub fn kind(&self) -> &'static str {
         self.record.kind
     }
 
-    /// Which algorithm under this name; `None` where there is only one.
+    /// The algorithm of this name; `None` if there is only one.
     pub fn variant(&self) -> Option<&'static str> {
         self.grammar.variant
     }
@@ -91,24 +91,24 @@ impl Discipline {
         self.grammar
     }
 
-    /// Its parameters, in the order of the simulator's structs.
+    /// The parameters, in the order of the simulator's structs.
     pub fn fields(&self) -> &Fields {
         &self.fields
     }
 
-    /// The same with one parameter of another value.
+    /// The same discipline with another value of one parameter.
     pub fn with(&self, field: &str, value: Value) -> Discipline {
         let mut changed = self.clone();
         changed.fields.set(field, value);
         changed
     }
 
-    /// The same as Linux is told of it where tc-stab(8) has it count a header of so many bytes, on a
-    /// device whose packets have Ethernet's.
+    /// The discipline for a link where tc-stab(8) makes Linux count a header of `header` bytes, on
+    /// a device whose packets have Ethernet's.
     ///
     /// # Errors
     ///
-    /// tc has no words for that.
+    /// If tc has no words for this.
     pub fn counting(&self, header: u32) -> Result<Discipline, TcError> {
         let Some(linux) = self.record.linux.as_ref().filter(|_| header != HEADER) else {
             return Ok(self.clone());
@@ -116,8 +116,8 @@ impl Discipline {
         Ok(Discipline { fields: (linux.counting)(&self.fields, header)?, ..self.clone() })
     }
 
-    /// The canonical words: what differs from the defaults, in a fixed order. Read again they give
-    /// the same parameters.
+    /// The canonical words: the parameters that differ from the defaults, in a fixed order. They
+    /// read back as the same parameters.
     pub fn text(&self) -> String {
         if let Some(written) = self.record.written {
             return written(&self.fields);
@@ -137,13 +137,13 @@ impl Discipline {
         parts.join(" ")
     }
 
-    /// Whether its sizes wait for the rate of its link.
+    /// Whether its sizes depend on the rate of its link.
     pub fn is_bare(&self) -> bool {
         let its = self.queueing();
         its.record.sized.as_ref().is_some_and(|sized| std::ptr::eq(its.grammar, sized.grammar))
     }
 
-    /// The same on a link of this rate, bit/s: sizes that were not given follow from it.
+    /// The same discipline on a link of this rate, bit/s: sizes that were not given follow from it.
     pub fn at(&self, rate_bps: u64) -> Discipline {
         if let Some(child) = self.child() {
             return self.clone().with_child(child.at(rate_bps));
@@ -156,7 +156,7 @@ impl Discipline {
         Discipline { grammar: &self.record.grammars[0], fields, ..self.clone() }
     }
 
-    /// What of it the simulator lacks: all of it, or what one of its words asks for.
+    /// The discipline or the word that the simulator does not have; `None` if it has all.
     pub fn lacking(&self) -> Option<String> {
         if let Some(child) = self.child() {
             return child.lacking();
@@ -167,8 +167,8 @@ impl Discipline {
         (self.record.lacking)(&self.fields).map(|word| format!("{} {word}", self.kind()))
     }
 
-    /// What the simulator takes; `None` where it has no such discipline, or its sizes are not
-    /// known.
+    /// The simulator's parameters. `None` if the simulator has no such discipline, or its sizes are
+    /// not known.
     pub fn params(&self) -> Option<qdisc::Params> {
         if self.lacking().is_some() || self.is_bare() {
             return None;
@@ -182,34 +182,34 @@ impl Discipline {
         };
         fields.push(("kind", Value::Text(self.kind().into())));
         let params = qdisc::Params::deserialize(MapDeserializer::new(fields.into_iter()));
-        Some(params.expect("a record's parameters are the simulator's"))
+        Some(params.expect("a record's parameters are those of the simulator"))
     }
 
-    /// The device's `txqueuelen`, where that is its limit in Linux.
+    /// The device's `txqueuelen`, if this is the discipline's limit in Linux.
     pub fn queue_length(&self) -> Option<u64> {
         let its = self.queueing();
         let linux = its.record.linux.as_ref()?;
         its.fields.count("limit").filter(|_| linux.limit_is_device_s)
     }
 
-    /// Its options in a netlink message, each named as linux/pkt_sched.h names it; `None`: sojourn
-    /// does not make it by netlink.
+    /// The options of a netlink message, with their names in linux/pkt_sched.h. `None`: sojourn
+    /// does not create this discipline by netlink.
     pub fn options(&self) -> Option<Vec<(String, u64)>> {
         match self.record.linux.as_ref()?.options {
             Options::None | Options::Packed(_) | Options::Words(_) => None,
             Options::Limit => Some(vec![("limit".to_owned(), self.fields.count("limit")?)]),
             Options::Attributes(prefix, attributes) => {
-                let said = attributes.iter().filter_map(|attribute| {
+                let set = attributes.iter().filter_map(|attribute| {
                     let value = (attribute.value)(&self.fields)?;
                     Some((format!("{prefix}_{}", attribute.name), value))
                 });
-                Some(said.collect())
+                Some(set.collect())
             }
         }
     }
 
-    /// Its options as they stand in a netlink message, in bytes; `None`: its record has them by name,
-    /// or not at all.
+    /// The bytes of the options in a netlink message. `None`: the record has them by name, or not
+    /// at all.
     pub fn packed_options(&self) -> Option<Vec<u8>> {
         let attributes = match self.record.linux.as_ref()?.options {
             Options::Packed(attributes) => attributes,
@@ -224,7 +224,7 @@ impl Discipline {
         let mut bytes = Vec::new();
         for each in attributes {
             let Some(value) = (each.value)(&self.fields) else { continue };
-            // struct nlattr; what follows begins at a multiple of four bytes.
+            // struct nlattr. The next attribute begins at a multiple of four bytes.
             bytes.extend((4 + each.bytes as u16).to_ne_bytes());
             bytes.extend(each.number.to_ne_bytes());
             bytes.extend(&value.to_le_bytes()[..each.bytes]);
@@ -233,8 +233,8 @@ impl Discipline {
         Some(bytes)
     }
 
-    /// How many packets it holds at most, about: where it counts bytes, full packets of them. Of a
-    /// card with several queues each holds as many.
+    /// The approximate largest number of packets in the queue. A limit in bytes is converted to
+    /// full packets. On a card the limit is that of each queue.
     pub fn packets(&self) -> u64 {
         if let Some(child) = self.child() {
             return child.packets();
@@ -250,20 +250,20 @@ impl Discipline {
         }
     }
 
-    /// Whether it may hold packets back by itself, whatever lies below it.
+    /// Whether it shapes to a rate of its own.
     pub fn shapes(&self) -> bool {
         let its = self.queueing();
-        its.record.shapes.is_some_and(|field| its.fields.get(field).is_said())
+        its.record.shapes.is_some_and(|field| its.fields.get(field).is_set())
     }
 
-    /// Why it can't do without a rate of its link, and what to write; `None` if it can.
+    /// The error if it can't work without a rate of its link; `None` if it can.
     pub fn without_a_rate(&self) -> Option<TcError> {
         if self.shapes() {
             let kind = self.kind();
             return Some(TcError::new(
-                format!("{kind} holds back to a rate, and this link has none to be measured by"),
+                format!("{kind} shapes to a rate, but this link has no rate"),
                 format!(
-                    "write rate, or shaper, and {kind} without a rate of its own where that is enough"
+                    "write rate or shaper at the link, and leave out {kind}'s own rate if that is enough"
                 ),
             ));
         }
@@ -280,7 +280,7 @@ impl PartialEq for Discipline {
     }
 }
 
-/// Its parameters by name, `kind` among them.
+/// The parameters by name, including `kind`.
 impl Serialize for Discipline {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
@@ -306,9 +306,9 @@ impl fmt::Debug for Discipline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_tuple("Discipline");
         shown.field(&self.text());
-        // What decides is its source.
+        // The source decides what the discipline does.
         let source = self.fields.get("source");
-        if source.is_said() {
+        if source.is_set() {
             shown.field(source);
         }
         shown.finish()
@@ -321,19 +321,19 @@ impl fmt::Display for Discipline {
     }
 }
 
-/// Each word and where it stands; `variant=rfc` is two.
+/// The words and their places in the text. `variant=rfc` is two words.
 pub(crate) fn tokens(text: &str) -> Vec<(&str, Range<usize>)> {
-    let mut found = Vec::new();
+    let mut tokens = Vec::new();
     for (word, at) in words(text) {
         let mut begin = at.start;
         for part in word.split('=') {
             if !part.is_empty() {
-                found.push((part, begin..begin + part.len()));
+                tokens.push((part, begin..begin + part.len()));
             }
             begin += part.len() + 1;
         }
     }
-    found
+    tokens
 }
 
 pub(crate) fn read(
@@ -346,7 +346,7 @@ pub(crate) fn read(
     })
 }
 
-/// `before`: the words that were read.
+/// The error for an unknown word. `before`: the words read so far.
 fn unknown_word(
     record: &Record,
     grammar: &Grammar,
@@ -354,7 +354,7 @@ fn unknown_word(
     before: &[(&str, Range<usize>)],
 ) -> TcError {
     let kind = record.kind;
-    let here = |word: &&str| grammar.said_elsewhere(word).is_none();
+    let here = |word: &&str| grammar.replacement(word).is_none();
     let mut words: Vec<&str> = grammar.sets().map(|(word, _)| word).filter(here).collect();
     if record.grammars.len() > 1 {
         words.push("variant");
@@ -373,15 +373,15 @@ fn unknown_word(
         && name.chars().all(char::is_alphabetic)
         && decimal(number)
     {
-        let said = format!("{word} {number}{}", name.to_ascii_lowercase());
+        let joined = format!("{word} {number}{}", name.to_ascii_lowercase());
         return TcError::new(
             problem,
-            format!("a number and its unit are one word: write {said}; {known}"),
+            format!("a number and its unit are one word: write {joined}; {known}"),
         );
     }
-    let whole = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let is_integer = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let packets = name.strip_suffix(['p', 'P']).unwrap_or(name);
-    if whole(packets) && words.contains(&"limit") {
+    if is_integer(packets) && words.contains(&"limit") {
         return TcError::new(problem, format!("write limit {packets}; {known}"));
     }
     let time = name.strip_suffix("ms").or_else(|| name.strip_suffix("us"));

@@ -1,30 +1,30 @@
 use std::fmt;
 use std::ops::Range;
 
-/// Words that can't be read, or that Linux has no words for: what is wrong, what to write instead,
-/// and where it stands in the text.
+/// An error in tc's words, or for words that Linux lacks: the problem, what to write instead, and
+/// the place in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcError {
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
     /// What to write instead.
     pub hint: String,
-    /// The wrong word, in bytes of the text; `0..0` where no single word is wrong.
+    /// The place of the wrong word, in bytes of the text; `0..0` if no single word is wrong.
     pub at: Range<usize>,
 }
 
 impl TcError {
-    /// Of the text as a whole.
+    /// An error about the text as a whole.
     pub fn new(problem: impl Into<String>, hint: impl Into<String>) -> TcError {
         TcError { problem: problem.into(), hint: hint.into(), at: 0..0 }
     }
 
-    /// The same of this part of the text.
+    /// The same error at this place in the text.
     pub fn at(self, at: Range<usize>) -> TcError {
         TcError { at, ..self }
     }
 
-    /// The same with a word of context before the problem: `codel target: ...`.
+    /// The same error with context before the problem: `codel target: ...`.
     pub(crate) fn of(self, what: &str) -> TcError {
         TcError { problem: format!("{what}: {}", self.problem), ..self }
     }
@@ -38,10 +38,10 @@ impl fmt::Display for TcError {
 
 impl std::error::Error for TcError {}
 
-/// Words that are read as tc reads them, and that probably mean something else.
+/// A note on words that are read as tc reads them but probably mean something else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// What the words mean to tc.
+    /// What the words mean in tc.
     pub message: String,
     /// What to write for either meaning.
     pub hint: String,
@@ -49,7 +49,8 @@ pub struct Note {
     pub at: Range<usize>,
 }
 
-/// Notes on the words from which a value was read; they are no part of the value.
+/// Notes on the words that a value was read from. They are not part of the value: values with
+/// different notes are equal.
 #[derive(Clone, Debug, Default)]
 pub struct Notes(pub Vec<Note>);
 

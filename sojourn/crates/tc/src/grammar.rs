@@ -1,4 +1,4 @@
-//! What the words of a discipline are made of: values, words that take one, flags that stand alone.
+//! The parts of a discipline's words: values, words with a value, and flags without one.
 
 use crate::error::{Note, TcError};
 use crate::numbers::{
@@ -17,17 +17,17 @@ use values::text::{number, quoted};
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum Value {
-    /// Nobody said it: Linux, or the link, decides.
-    Unsaid,
+    /// Not set: Linux, or the link, decides.
+    Unset,
     /// On or off.
     Flag(bool),
     /// A whole number: packets, bytes, ns, bit/s.
     Count(u64),
-    /// A whole number that may be below zero: bytes.
+    /// A whole number that may be negative: bytes.
     Integer(i64),
     /// A real number.
     Real(f64),
-    /// A choice among words, or several numbers with a blank between.
+    /// A choice among words, or several numbers separated by blanks.
     Text(Cow<'static, str>),
 }
 
@@ -37,9 +37,9 @@ impl Value {
         Value::Text(Cow::Borrowed(word))
     }
 
-    /// Whether somebody said it.
-    pub fn is_said(&self) -> bool {
-        *self != Value::Unsaid
+    /// Whether the value is set.
+    pub fn is_set(&self) -> bool {
+        *self != Value::Unset
     }
 
     /// The whole number, if it is one.
@@ -47,7 +47,7 @@ impl Value {
         if let Value::Count(count) = self { Some(*count) } else { None }
     }
 
-    /// The number, whole or real.
+    /// The number, whole or real, if it is one.
     pub fn real(&self) -> Option<f64> {
         match self {
             Value::Count(count) => Some(*count as f64),
@@ -56,7 +56,7 @@ impl Value {
         }
     }
 
-    /// The words.
+    /// The text, if it is one.
     pub fn text(&self) -> Option<&str> {
         if let Value::Text(text) = self { Some(text) } else { None }
     }
@@ -66,47 +66,47 @@ impl Value {
         *self == Value::Flag(true)
     }
 
-    /// Neither nothing nor zero: what tc takes for given.
-    fn is_something(&self) -> bool {
-        !matches!(self, Value::Unsaid | Value::Count(0))
+    /// Whether the value is set and not zero. tc requires this for a parameter to count as given.
+    fn is_given(&self) -> bool {
+        !matches!(self, Value::Unset | Value::Count(0))
     }
 }
 
-/// A discipline's parameters, as the simulator names them, in the order of its structs.
+/// A discipline's parameters with the simulator's names, in the order of its structs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fields(Vec<(&'static str, Value)>);
 
 impl Fields {
-    /// Each with its value.
+    /// Each parameter with its value.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         self.0.iter().map(|(name, value)| (*name, value))
     }
 
-    /// Whether there is one of this name.
+    /// Whether there is a parameter of this name.
     pub fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(each, _)| *each == name)
     }
 
-    /// A parameter's value; what the discipline does not have nobody said.
+    /// A parameter's value; unset if the discipline does not have the parameter.
     pub fn get(&self, name: &str) -> &Value {
-        self.0.iter().find(|(each, _)| *each == name).map_or(&Value::Unsaid, |(_, value)| value)
+        self.0.iter().find(|(each, _)| *each == name).map_or(&Value::Unset, |(_, value)| value)
     }
 
-    /// A whole number that was said.
+    /// The whole number of a parameter, if set.
     pub fn count(&self, name: &str) -> Option<u64> {
         self.get(name).count()
     }
 
-    /// The whole numbers of a list that was said, or the one that was.
+    /// The whole numbers of a parameter: of a list, or a single one.
     pub fn numbers(&self, name: &str) -> Vec<u64> {
-        let each = |text: &str| text.parse().expect("a number was read");
+        let each = |text: &str| text.parse().expect("the value was read as numbers");
         match self.get(name) {
             Value::Count(count) => vec![*count],
             value => value.text().unwrap_or_default().split_whitespace().map(each).collect(),
         }
     }
 
-    /// Gives a parameter of the grammar another value.
+    /// Sets a parameter of the grammar.
     pub fn set(&mut self, name: &str, value: Value) {
         let place = self.0.iter_mut().find(|(each, _)| *each == name);
         place.expect("a grammar names its own parameters").1 = value;
@@ -116,68 +116,68 @@ impl Fields {
 /// How a value is read, checked and written.
 #[derive(Clone, Copy, Debug)]
 pub enum Read {
-    /// Bytes, or packets that tc reads as it reads bytes.
+    /// Bytes, or packets that tc reads like bytes.
     Size,
     /// Bytes within these bounds.
     SizeWithin(u64, u64),
     /// A whole number within these bounds.
     Count(u64, u64),
-    /// A whole number within these bounds, of which the first is below zero.
+    /// A whole number within these bounds; the first may be negative.
     Integer(i64, i64),
     /// A real number within these bounds.
     Real(f64, f64),
-    /// A real number above the first and up to the second.
-    Above(f64, f64),
-    /// ns.
+    /// A real number above the first bound, up to and including the second.
+    RealAbove(f64, f64),
+    /// A time, ns.
     Time,
-    /// ns, above zero.
+    /// A time above zero, ns.
     PositiveTime,
-    /// ns, whole microseconds: as tc counts.
+    /// A time in ns, of whole microseconds as in tc.
     Microseconds,
-    /// The same, or packets, `2p`.
+    /// As `Microseconds`, or packets: `2p`.
     TimeOrPackets,
-    /// The same above zero.
+    /// As `Microseconds`, above zero.
     PositiveMicroseconds,
-    /// bit/s.
+    /// A rate, bit/s.
     Rate,
     /// The value of some bits of a byte and their mask, `0x1/0x3`.
     Selector,
-    /// How a line cuts packets: ethernet, atm or adsl, which is atm.
+    /// How a line cuts packets: ethernet, atm, or adsl, which equals atm.
     LinkLayer,
-    /// Several whole numbers up to this one, up to the next word.
+    /// Whole numbers up to this one, until the next word.
     Counts(u64),
-    /// Several of bytes, up to the next word.
+    /// Sizes in bytes, until the next word.
     Sizes,
-    /// Several real numbers above the first and up to the second, up to the next word.
+    /// Real numbers above the first bound, up to and including the second, until the next word.
     Reals(f64, f64),
 }
 
-/// `limit PACKETS`: a word that takes a value.
+/// A word with a value: `limit PACKETS`.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
-    /// As tc has it.
+    /// The word in tc.
     pub word: &'static str,
     /// The parameter that it sets.
     pub field: &'static str,
-    /// The value in usages: PACKETS, TIME, RATE, ...
+    /// The placeholder in usages: PACKETS, TIME, RATE, ...
     pub shows: &'static str,
     /// How the value is read.
     pub read: Read,
 }
 
-/// A word that sets the parameter of its name.
+/// A word that sets the parameter of the same name.
 pub(crate) const fn word(word: &'static str, shows: &'static str, read: Read) -> Word {
     Word { word, field: word, shows, read }
 }
 
-/// A TIME, whose parameter has `_ns` behind its name.
+/// A word with a TIME. Its parameter's name ends with `_ns`.
 pub(crate) const fn time(word: &'static str, field: &'static str, read: Read) -> Word {
     Word { word, field, shows: "TIME", read }
 }
 
 impl Word {
     fn read(&self, text: &str) -> Result<Value, TcError> {
-        // Packets also as tc shows them, though it does not read them so: `100p`.
+        // Packets may be written as tc prints them, `100p`, though tc does not read this.
         let text = match text.strip_suffix(['p', 'P']) {
             Some(digits) if self.shows == "PACKETS" && is_digits(digits) => digits,
             _ => text,
@@ -194,7 +194,7 @@ impl Word {
             Read::Count(least, most) => Value::Count(read_count(text, least, most)?),
             Read::Integer(least, most) => Value::Integer(read_integer(text, least, most)?),
             Read::Real(least, most) => Value::Real(read_real(text, least, most, false)?),
-            Read::Above(least, most) => Value::Real(read_real(text, least, most, true)?),
+            Read::RealAbove(least, most) => Value::Real(read_real(text, least, most, true)?),
             Read::Time => Value::Count(read_time(text)?),
             Read::PositiveTime => Value::Count(read_positive_time(text)?),
             Read::Microseconds => Value::Count(microseconds(text, read_time(text)?)?),
@@ -210,7 +210,7 @@ impl Word {
             Read::Rate => Value::Count(read_rate(text)?),
             Read::Selector => {
                 let Some((value, mask)) = text.split_once('/') else {
-                    let problem = format!("{} is no value and mask", quoted(text));
+                    let problem = format!("{} is not a value and a mask", quoted(text));
                     return Err(TcError::new(problem, "write them like 0x1/0x3"));
                 };
                 let byte = |each| read_count(each, 0, 255);
@@ -220,8 +220,10 @@ impl Word {
                 Cells::Atm => Value::word("atm"),
                 _ => Value::word("ethernet"),
             },
-            Read::Counts(most) => each(text, |one| Ok(read_count(one, 0, most)?.to_string()))?,
-            Read::Sizes => each(text, |one| Ok(read_size(one)?.to_string()))?,
+            Read::Counts(most) => {
+                each(text, |number| Ok(read_count(number, 0, most)?.to_string()))?
+            }
+            Read::Sizes => each(text, |size| Ok(read_size(size)?.to_string()))?,
             Read::Reals(above, most) => {
                 each(text, |one| Ok(number(read_real(one, above, most, true)?)))?
             }
@@ -253,12 +255,12 @@ impl Word {
             Value::Integer(integer) => integer.to_string(),
             Value::Real(real) => number(*real),
             Value::Text(text) => text.to_string(),
-            Value::Flag(_) | Value::Unsaid => unreachable!("a word's value is a number or numbers"),
+            Value::Flag(_) | Value::Unset => unreachable!("a word's value is a number or numbers"),
         }
     }
 
-    /// A RATE in bytes a second, which probably means bits; a bare number of a TIME below a
-    /// millisecond, which probably means milliseconds.
+    /// A note on a suspicious value: a RATE in bytes a second, which probably means bits, or a bare
+    /// number as a TIME below a millisecond, which probably means milliseconds.
     fn suspicion(&self, text: &str, at: &Range<usize>) -> Option<Note> {
         if let Read::Rate = self.read {
             return note_bytes_a_second(self.word, text, at);
@@ -267,16 +269,16 @@ impl Word {
         if !self.is_time() || !bare || !(1..1_000_000).contains(&read_time(text).ok()?) {
             return None;
         }
-        let said = format!("{} {text}", self.word);
+        let pair = format!("{} {text}", self.word);
         Some(Note {
-            message: format!("{said} is {text} us: to tc a bare number is microseconds"),
-            hint: format!("write {said}ms if milliseconds are meant, else {said}us"),
+            message: format!("{pair} is {text} us: to tc a bare number is microseconds"),
+            hint: format!("write {pair}ms if milliseconds are meant, else {pair}us"),
             at: at.clone(),
         })
     }
 }
 
-/// A list, of each number in it.
+/// Reads a list, number by number.
 fn each(text: &str, read: impl Fn(&str) -> Result<String, TcError>) -> Result<Value, TcError> {
     let numbers: Vec<_> = text.split_whitespace().map(read).collect::<Result<_, TcError>>()?;
     Ok(Value::Text(numbers.join(" ").into()))
@@ -286,7 +288,7 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// The number of `2p`, `2pkt`, `2packet` or `2packets`.
+/// The number in `2p`, `2pkt`, `2packet` or `2packets`.
 fn packets(text: &str) -> Option<&str> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit = &text[digits.len()..];
@@ -299,19 +301,19 @@ fn microseconds(text: &str, ns: u64) -> Result<u64, TcError> {
     }
     let text = quoted(text);
     Err(TcError::new(
-        format!("{text} is no whole number of microseconds, in which tc counts"),
+        format!("{text} is not a whole number of microseconds, tc's unit"),
         "write it like 15ms",
     ))
 }
 
-/// `ecn`: a word that stands alone and gives a parameter a value.
+/// A word without a value, like `ecn`, that sets a parameter.
 #[derive(Clone, Debug)]
 pub struct Flag {
-    /// As tc has it.
+    /// The word in tc.
     pub word: &'static str,
     /// The parameter that it sets.
     pub field: &'static str,
-    /// To what.
+    /// The value that the parameter is set to.
     pub sets: Value,
 }
 
@@ -320,77 +322,78 @@ pub(crate) const fn on(word: &'static str, field: &'static str) -> Flag {
     Flag { word, field, sets: Value::Flag(true) }
 }
 
-/// A flag that switches it off.
+/// A flag that switches the parameter `field` off.
 pub(crate) const fn off(word: &'static str, field: &'static str) -> Flag {
     Flag { word, field, sets: Value::Flag(false) }
 }
 
-/// One word of several, of which one at most is said.
+/// One of several words that exclude each other.
 pub(crate) const fn one(field: &'static str, word: &'static str) -> Flag {
     Flag { word, field, sets: Value::word(word) }
 }
 
-/// Words that act each on what those before have made: `pppoe-ptm ether-vlan`. Their parameter is
-/// all of them, in the order in which they were said.
+/// Words that act on the result of the words before them: `pppoe-ptm ether-vlan`. Their parameter
+/// has all of them, in the order given.
 #[derive(Clone, Copy)]
 pub struct InOrder {
     /// The parameter.
     pub field: &'static str,
-    /// Those that may be said again.
+    /// The words that may be repeated.
     pub repeatable: &'static [&'static str],
 }
 
-/// A word that tc takes and that changes nothing here.
-pub struct Idle {
-    /// As tc has it.
+/// A word that tc accepts and that has no effect here.
+pub struct Ignored {
+    /// The word in tc.
     pub word: &'static str,
-    /// What is noted, and the hint; `None`: the word says what is so anyway.
+    /// The note and its hint. `None`: the word describes what is the case anyway.
     pub note: Option<(&'static str, &'static str)>,
 }
 
-/// Fills what depends on other parameters and checks what spans them; it is told which were given.
+/// Completes the parameters from others and checks their combination. The second argument lists the
+/// given parameters.
 pub type Complete = fn(&mut Fields, &[&'static str]) -> Result<(), TcError>;
 
-/// The words of one discipline, or of one variant of it.
+/// The words of a discipline, or of one of its variants.
 pub struct Grammar {
-    /// The discipline.
+    /// The discipline's name.
     pub kind: &'static str,
-    /// Which algorithm under its name; `None` where there is only one.
+    /// The algorithm of this name; `None` if there is only one.
     pub variant: Option<&'static str>,
     /// Other names of the variant.
     pub aliases: &'static [&'static str],
-    /// Words that take a value, in the order in which they are written.
+    /// Words with a value, in the order in which they are written.
     pub words: &'static [Word],
-    /// Words that stand alone, in the order in which they are written, behind the others.
+    /// Words without a value, in the order in which they are written, after the others.
     pub flags: &'static [Flag],
-    /// Every parameter with its default. Empty: nothing is said that is not given.
+    /// Every parameter with its default. Empty: all parameters are unset by default.
     pub defaults: &'static [(&'static str, Value)],
-    /// Parameters that must be given, as tc demands.
+    /// Parameters that must be given, as in tc.
     pub required: &'static [&'static str],
     /// Parameters that the canonical text always has.
     pub always: &'static [&'static str],
-    /// What spans several parameters.
+    /// Checks and completes combinations of parameters.
     pub complete: Complete,
-    /// tc's other names of words: (name, word).
+    /// tc's synonyms: (name, word).
     pub synonyms: &'static [(&'static str, &'static str)],
-    /// Words that tc takes shortened, in the order in which it tries them.
+    /// Words that tc accepts abbreviated, in the order in which it tries them.
     pub shortened: &'static [&'static str],
-    /// Words whose order counts.
+    /// Words whose order matters.
     pub in_order: Option<InOrder>,
-    /// Words that change nothing here.
-    pub idle: &'static [Idle],
-    /// Words, and parameters whose words, are refused where this grammar is read; and what says it
-    /// there instead.
+    /// Words that have no effect here.
+    pub ignored: &'static [Ignored],
+    /// Words, and parameters whose words, are refused by this grammar; and the hint what to use
+    /// instead.
     pub elsewhere: &'static [(&'static str, &'static str)],
 }
 
-/// Nothing spans several parameters.
+/// Accepts all combinations of parameters.
 fn nothing(_: &mut Fields, _: &[&'static str]) -> Result<(), TcError> {
     Ok(())
 }
 
 impl Grammar {
-    /// Without a word, to be filled in.
+    /// The defaults of a grammar: no words.
     pub(crate) const NONE: Grammar = Grammar {
         kind: "",
         variant: None,
@@ -404,7 +407,7 @@ impl Grammar {
         synonyms: &[],
         shortened: &[],
         in_order: None,
-        idle: &[],
+        ignored: &[],
         elsewhere: &[],
     };
 
@@ -414,7 +417,7 @@ impl Grammar {
         self.words.iter().map(|word| (word.word, word.field)).chain(flags)
     }
 
-    /// Whether it has this word.
+    /// Whether the grammar has this word.
     pub fn has(&self, word: &str) -> bool {
         self.sets().any(|(each, _)| each == word)
     }
@@ -427,7 +430,7 @@ impl Grammar {
         let mut fields = Fields(Vec::new());
         for (_, field) in self.sets() {
             if !fields.has(field) {
-                fields.0.push((field, Value::Unsaid));
+                fields.0.push((field, Value::Unset));
             }
         }
         fields
@@ -440,14 +443,14 @@ impl Grammar {
             self.variant.filter(|name| *name != "linux").map(|name| format!("variant {name}")),
         );
         parts.extend(self.words.iter().map(|word| {
-            let said = format!("{} {}", word.word, word.shows);
-            if self.required.contains(&word.field) { said } else { format!("[{said}]") }
+            let usage = format!("{} {}", word.word, word.shows);
+            if self.required.contains(&word.field) { usage } else { format!("[{usage}]") }
         }));
         parts.extend(self.flags.iter().map(|flag| format!("[{}]", flag.word)));
         parts.join(" ")
     }
 
-    /// What the words behind the discipline's name set, and the rest of its parameters.
+    /// Reads the words behind the discipline's name. Returns all parameters.
     pub(crate) fn read(
         &self,
         tokens: &[(&str, Range<usize>)],
@@ -462,14 +465,14 @@ impl Grammar {
             let begin = position;
             position += 1;
             let name = &self.spelt(token);
-            if self.idle.iter().any(|idle| idle.word == *name) {
+            if self.ignored.iter().any(|ignored| ignored.word == *name) {
                 continue;
             }
-            if let Some(instead) = self.said_elsewhere(name) {
-                let problem = format!("{kind}: {name} is not said here");
+            if let Some(instead) = self.replacement(name) {
+                let problem = format!("{kind}: {name} is not allowed here");
                 return Err(TcError::new(problem, instead).at(at.clone()));
             }
-            let (field, value, said) = if *name == "variant" && self.variant.is_some() {
+            let (field, value, written) = if *name == "variant" && self.variant.is_some() {
                 position += 1;
                 ("variant", None, "variant".to_owned())
             } else if let Some(flag) = self.flags.iter().find(|flag| flag.word == *name) {
@@ -485,10 +488,10 @@ impl Grammar {
                 let following = &tokens[position..];
                 let extent = self.extent(word, following);
                 position += extent;
-                let said = values::text::joined(&following[..extent]);
+                let value_text = values::text::joined(&following[..extent]);
                 let context = format!("{kind} {name}");
-                let value = word.read(&said).map_err(|error| {
-                    self.hinted(error, word, &said).of(&context).at(value_at.clone())
+                let value = word.read(&value_text).map_err(|error| {
+                    self.hinted(error, word, &value_text).of(&context).at(value_at.clone())
                 })?;
                 let written = format!("{} {}", word.word, word.write(&value));
                 (word.field, Some(value), written)
@@ -505,8 +508,8 @@ impl Grammar {
                 None => given.contains(&field),
             };
             if again {
-                let problem = format!("{kind}: {name} sets what was set before");
-                return Err(TcError::new(problem, "say it once").at(at.clone()));
+                let problem = format!("{kind}: {name} sets a parameter again");
+                return Err(TcError::new(problem, "write it once").at(at.clone()));
             }
             given.push(field);
             match (in_order, value) {
@@ -514,7 +517,7 @@ impl Grammar {
                     let before = fields.get(field).text().unwrap_or_default();
                     fields.set(
                         field,
-                        Value::Text(format!("{before} {said}").trim().to_owned().into()),
+                        Value::Text(format!("{before} {written}").trim().to_owned().into()),
                     );
                 }
                 (None, Some(value)) => fields.set(field, value),
@@ -522,7 +525,7 @@ impl Grammar {
             }
         }
         for name in self.required {
-            if !given.contains(name) || !fields.get(name).is_something() {
+            if !given.contains(name) || !fields.get(name).is_given() {
                 return Err(TcError::new(
                     format!("{kind}: {name} is missing"),
                     format!("tc requires it; write it like {least}"),
@@ -533,31 +536,32 @@ impl Grammar {
         Ok(fields)
     }
 
-    /// The word that tc takes this for: itself, what it is another name of, or what it begins.
+    /// The full form of a word: the word itself, the word it is a synonym of, or the word it
+    /// abbreviates.
     fn spelt<'a>(&self, token: &'a str) -> &'a str {
         let other = || self.synonyms.iter().find(|(name, _)| *name == token).map(|(_, word)| *word);
         let longer = || self.shortened.iter().copied().find(|word| word.starts_with(token));
         if self.has(token) { token } else { other().or_else(longer).unwrap_or(token) }
     }
 
-    /// An error about a value, where the value is a word of its own: `bandwidth unlimited`.
-    fn hinted(&self, error: TcError, word: &Word, said: &str) -> TcError {
-        if !self.flags.iter().any(|flag| flag.word == said) {
+    /// Adjusts the hint of an error about a value that is itself a word: `bandwidth unlimited`.
+    fn hinted(&self, error: TcError, word: &Word, text: &str) -> TcError {
+        if !self.flags.iter().any(|flag| flag.word == text) {
             return error;
         }
         let Word { word, shows, .. } = word;
-        let hint = format!("{said} is a word of its own: write {said} alone, or {word} {shows}");
+        let hint = format!("{text} is a word of its own: write {text} alone, or {word} {shows}");
         TcError { hint, ..error }
     }
 
-    /// What says instead what this word would.
-    pub(crate) fn said_elsewhere(&self, word: &str) -> Option<&'static str> {
+    /// The hint for a word that this grammar refuses.
+    pub(crate) fn replacement(&self, word: &str) -> Option<&'static str> {
         let field = self.sets().find(|(each, _)| *each == word).map(|(_, field)| field);
         let refused = |(each, _): &&(&str, &str)| *each == word || Some(*each) == field;
         self.elsewhere.iter().find(refused).map(|(_, instead)| *instead)
     }
 
-    /// How many of the words that follow are this one's value.
+    /// The number of following words that are the value of this word.
     fn extent(&self, word: &Word, following: &[(&str, Range<usize>)]) -> usize {
         if !word.takes_all_that_follow() {
             return 1;
@@ -566,21 +570,22 @@ impl Grammar {
         others.map_or(following.len(), |index| index + 1)
     }
 
-    /// What of words that can be read probably means something else.
+    /// Notes on words that are valid but probably mean something else.
     pub fn notes(&self, tokens: &[(&str, Range<usize>)]) -> Vec<Note> {
         let pairs = tokens.windows(2).filter_map(|pair| {
             let name = self.spelt(pair[0].0);
             let word = self.words.iter().find(|word| word.word == name)?;
             word.suspicion(pair[1].0, &pair[1].1)
         });
-        let idle = tokens.iter().filter_map(|(token, at)| {
-            let (message, hint) = self.idle.iter().find(|idle| idle.word == *token)?.note?;
+        let ignored = tokens.iter().filter_map(|(token, at)| {
+            let (message, hint) =
+                self.ignored.iter().find(|ignored| ignored.word == *token)?.note?;
             Some(Note { message: message.into(), hint: hint.into(), at: at.clone() })
         });
-        pairs.chain(idle).collect()
+        pairs.chain(ignored).collect()
     }
 
-    /// These parameters in words, of those that are chosen.
+    /// Writes the chosen parameters in words.
     pub(crate) fn write(
         &self,
         fields: &Fields,
@@ -591,16 +596,16 @@ impl Grammar {
         let mut parts = Vec::new();
         for word in self.words.iter().filter(|word| alone(word.field)) {
             let value = fields.get(word.field);
-            if value.is_said() && chosen(word.field, value) {
+            if value.is_set() && chosen(word.field, value) {
                 parts.push(format!("{} {}", word.word, word.write(value)));
             }
         }
-        let mut said = Vec::new();
+        let mut done = Vec::new();
         for flag in self.flags.iter().filter(|flag| alone(flag.field)) {
             let value = fields.get(flag.field);
-            if !said.contains(&flag.field) && *value == flag.sets && chosen(flag.field, value) {
+            if !done.contains(&flag.field) && *value == flag.sets && chosen(flag.field, value) {
                 parts.push(flag.word.to_owned());
-                said.push(flag.field);
+                done.push(flag.field);
             }
         }
         if let Some(field) = in_order
@@ -616,7 +621,7 @@ impl Grammar {
         self.defaults
             .iter()
             .find(|(name, _)| *name == field)
-            .map_or(&Value::Unsaid, |(_, value)| value)
+            .map_or(&Value::Unset, |(_, value)| value)
     }
 }
 
@@ -628,7 +633,7 @@ impl<'de> IntoDeserializer<'de, serde::de::value::Error> for Value {
     }
 }
 
-/// A value on its way into the simulator's structs.
+/// A value as input for the simulator's structs.
 pub struct ValueDeserializer(Value);
 
 impl<'de> serde::Deserializer<'de> for ValueDeserializer {
@@ -636,7 +641,7 @@ impl<'de> serde::Deserializer<'de> for ValueDeserializer {
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
         match self.0 {
-            Value::Unsaid => UnitDeserializer::new().deserialize_any(visitor),
+            Value::Unset => UnitDeserializer::new().deserialize_any(visitor),
             Value::Flag(flag) => visitor.visit_bool(flag),
             Value::Count(count) => visitor.visit_u64(count),
             Value::Integer(integer) => visitor.visit_i64(integer),
@@ -647,7 +652,7 @@ impl<'de> serde::Deserializer<'de> for ValueDeserializer {
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
         match self.0 {
-            Value::Unsaid => visitor.visit_none(),
+            Value::Unset => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
     }

@@ -1,8 +1,9 @@
-//! Link layers in words: what a packet has beside its IP bytes, for the discipline and on the wire.
+//! Link layers in words: the bytes that a packet has in addition to its IP bytes, for the
+//! discipline and on the wire.
 //!
-//! The names and overheads are cake's and tc-stab's (`pppoe-ptm`, `docsis`), so a home line is
-//! described by the word its owner finds elsewhere; `atm overhead 40 mpu 0 header 14` says it in
-//! numbers. `ether-vlan` behind a name adds a tag.
+//! The names and overheads are cake's and tc-stab's (`pppoe-ptm`, `docsis`), so users can describe
+//! a line by the name that other tools use. `atm overhead 40 mpu 0 header 14` gives the numbers.
+//! `ether-vlan` behind a name adds a tag.
 //!
 //! Source: tc-cake(8), tc-stab(8).
 
@@ -14,18 +15,19 @@ const fn framing(header: u32, overhead: u32, minimum: u32, cells: Cells) -> Fram
     Framing { header_bytes: header, overhead_bytes: overhead, minimum_bytes: minimum, cells }
 }
 
-/// By cake's names. The header is 14 where what is queued has an Ethernet header.
+/// The layers by cake's names. The header is 14 if queued packets have an Ethernet header.
 pub static LAYERS: &[(&str, Framing)] = &[
     ("none", framing(0, 0, 0, Cells::None)),
     // 14 of header, 4 of checksum, 8 of preamble, 12 of gap.
     ("ethernet", framing(14, 38, 84, Cells::None)),
-    // What a Linux shaper (htb, tbf without overhead) charges: the packet with its Ethernet header.
+    // The charge of a Linux shaper (htb, tbf without overhead): the packet with its Ethernet
+    // header.
     ("linux", framing(14, 14, 0, Cells::None)),
     // The cable modem's shaper counts whole Ethernet frames.
     ("docsis", framing(14, 18, 64, Cells::None)),
-    // Two bytes of PPP protocol.
+    // The two bytes are PPP's protocol field.
     ("ppp", framing(0, 2, 0, Cells::None)),
-    // AAL5's trailer is 8 bytes of each of these.
+    // Each of these includes AAL5's trailer of 8 bytes.
     ("atm", framing(0, 8, 0, Cells::Atm)),
     ("ipoa-vcmux", framing(0, 8, 0, Cells::Atm)),
     ("ipoa-llcsnap", framing(0, 16, 0, Cells::Atm)),
@@ -38,11 +40,11 @@ pub static LAYERS: &[(&str, Framing)] = &[
     ("ptm", framing(14, 22, 0, Cells::Ptm)),
     ("bridged-ptm", framing(14, 22, 0, Cells::Ptm)),
     ("pppoe-ptm", framing(14, 30, 0, Cells::Ptm)),
-    // More than any of these, for who does not know.
+    // More than any of these, for lines whose type is unknown.
     ("conservative", framing(14, 48, 0, Cells::Atm)),
 ];
 
-/// cake's word for a tag of IEEE 802.1Q, as often as there are tags.
+/// cake's word for a tag of IEEE 802.1Q. It may be repeated.
 pub(crate) const VLAN: &str = "ether-vlan";
 pub(crate) const VLAN_BYTES: u32 = 4;
 
@@ -51,18 +53,18 @@ const ALIASES: &[(&str, &str)] = &[
     ("bridged-llc", "bridged-llcsnap"),
     ("ipoa-llc", "ipoa-llcsnap"),
 ];
-/// What people call a line, and what to write for most such lines.
+/// Common names of lines, and the link layer of most such lines.
 const EVERYDAY: &[(&str, &str)] = &[
     ("cable docsis3 hfc", "docsis"),
     ("fiber fibre ftth gpon lan eth", "ethernet"),
     ("vdsl vdsl2 fttc", "pppoe-ptm"),
     ("adsl adsl2 adsl2+", "pppoe-llcsnap"),
-    ("dsl xdsl pppoe", "pppoe-ptm, which is that of most VDSL, or pppoe-llcsnap, that of old ADSL"),
+    ("dsl xdsl pppoe", "pppoe-ptm for most VDSL, or pppoe-llcsnap for old ADSL"),
 ];
 const NUMBERS: &[&str] = &["header", "overhead", "mpu"];
 const MOST: u32 = 1000;
 
-/// `none`, `atm` or `ptm`.
+/// The word for cells: `none`, `atm` or `ptm`.
 pub fn cells_word(cells: Cells) -> &'static str {
     match cells {
         Cells::None => "none",
@@ -81,7 +83,7 @@ pub fn write_layer(framing: &Framing) -> String {
     format!("{cells} header {header_bytes} overhead {overhead_bytes} mpu {minimum_bytes}")
 }
 
-/// The error for a value that is no text; `shown` is how it is quoted.
+/// The error for a value that is not a text; `shown` is the quoted value.
 pub fn not_a_layer(shown: &str) -> TcError {
     let problem = format!("{shown} is not a link layer");
     TcError::new(problem, format!(r#"write a name in quotes, like "ethernet"; {}"#, known()))
@@ -91,7 +93,7 @@ fn known() -> String {
     format!("known link layers: {}", listed(LAYERS.iter().map(|(name, _)| *name)))
 }
 
-/// What to write for a word that is not a link layer.
+/// The hint for a word that is not a link layer.
 fn instead_of(name: &str) -> String {
     let everyday =
         EVERYDAY.iter().flat_map(|(words, layer)| words.split(' ').map(move |word| (word, *layer)));
@@ -104,16 +106,17 @@ fn instead_of(name: &str) -> String {
     }
 }
 
-/// `ethernet`; `pppoe-ptm ether-vlan`; `overhead 44`; `atm overhead 40 mpu 64 header 14`.
+/// Reads a link layer: `ethernet`; `pppoe-ptm ether-vlan`; `overhead 44`; `atm overhead 40 mpu 64
+/// header 14`.
 pub fn read_layer(text: &str) -> Result<Framing, TcError> {
     let tokens = words(up_to(text, 1_000));
     let Some((first, at)) = tokens.first() else {
         return Err(not_a_layer(&quoted(text)));
     };
-    let name = ALIASES.iter().find(|(alias, _)| alias == first).map_or(*first, |(_, meant)| *meant);
+    let name = ALIASES.iter().find(|(alias, _)| alias == first).map_or(*first, |(_, name)| *name);
     let (mut framing, mut rest) = match LAYERS.iter().find(|(each, _)| *each == name) {
         Some((_, layer)) => (*layer, &tokens[1..]),
-        // Numbers alone are those of a line that cuts nothing.
+        // Numbers without a name are those of a line without cells.
         None if NUMBERS.contains(first) => (Framing::NONE, &tokens[..]),
         None => {
             let problem = format!("unknown link layer {}", quoted(name));

@@ -1,4 +1,4 @@
-//! How Linux's discipline is told its parameters by netlink, and what its own numbers tell.
+//! How a discipline of Linux gets its parameters by netlink, and how to read its statistics.
 //!
 //! Source: linux/pkt_sched.h for names, numbers and layouts.
 
@@ -6,69 +6,69 @@ use crate::error::TcError;
 use crate::grammar::Fields;
 use qdisc::Cause;
 
-/// The kernel whose algorithms `variant linux` of the simulator's disciplines are: Debian 12's,
-/// which the built guest runs.
+/// The kernel that `variant linux` of the simulator's disciplines reproduces: Debian 12's, which
+/// the built guest runs.
 pub const RELEASE: &str = "6.12.117";
-/// What `variant linux` means today, by a name that will mean it tomorrow.
+/// The name that fixes today's meaning of `variant linux` for later releases.
 pub const PINNED: &str = "linux6.12";
 
-/// Ethernet's, bytes: what Linux counts beside the IP packet.
+/// Ethernet's header, bytes, which Linux counts in addition to the IP packet.
 pub const HEADER: u32 = 14;
 
-/// The variant of Linux 7.3, where its algorithm is another.
+/// The variant of Linux 7.3, if its algorithm differs.
 pub const OF_7_3: &str = "linux7.3";
 
 /// A discipline in the Linux kernel.
 #[derive(Clone, Copy)]
 pub struct Linux {
-    /// The release of Linux that it came with, where that is younger than the usual guest's.
+    /// The release of Linux that introduced it, if the usual guest's is older.
     pub since: Option<(u32, u32)>,
-    /// Its options, where sojourn builds a shaper with it.
+    /// Its options, if sojourn creates it as a part of a shaper.
     pub options: Options,
-    /// What the kernel tells of its options and sojourn reads: (name, where).
+    /// The options that sojourn reads back from the kernel: (name, place).
     pub read: &'static [(&'static str, Place)],
-    /// Its own numbers (TCA_STATS_APP).
+    /// Its statistics (TCA_STATS_APP).
     pub xstats: Xstats,
-    /// Whether it sends packets in the order in which they came.
+    /// Whether it sends packets in the order of their arrival.
     pub in_order: bool,
-    /// At which end of the queue it drops.
+    /// The end of the queue at which it drops.
     pub end: End,
-    /// Why it drops.
+    /// The cause of its drops.
     pub drops: Why,
-    /// Why it marks.
+    /// The cause of its marks.
     pub marks: Why,
     /// Its state at each sample, for time lines.
     pub state: &'static [State],
-    /// The limit is the device's `txqueuelen`: tc has no word for it.
+    /// The limit is the device's `txqueuelen`; tc has no word for it.
     pub limit_is_device_s: bool,
-    /// Its parameters where tc-stab(8) has it count another header than the device's, of so many
-    /// bytes.
+    /// Its parameters if tc-stab(8) makes it count a header of this many bytes instead of the
+    /// device's.
     pub counting: fn(&Fields, u32) -> Result<Fields, TcError>,
 }
 
-/// Options in a netlink message.
+/// The options in a netlink message.
 #[derive(Clone, Copy)]
 pub enum Options {
-    /// sojourn tells it none.
+    /// sojourn sets no options.
     None,
-    /// `struct tc_fifo_qopt`: the limit alone.
+    /// `struct tc_fifo_qopt`: only the limit.
     Limit,
-    /// Attributes: their names' prefix (`TCA_CODEL`) and each.
+    /// Attributes by name: the common prefix (`TCA_CODEL`) and each attribute.
     Attributes(&'static str, &'static [Attribute]),
-    /// Attributes by their numbers.
+    /// Attributes by number.
     Packed(&'static [Packed]),
-    /// A struct of words of 32 bits, as long as it is here; what is not said is 0.
+    /// A struct of 32-bit words of this length; unset words are 0.
     Words(&'static [fn(&Fields) -> Option<u64>]),
 }
 
 /// An attribute by its number.
 #[derive(Clone, Copy)]
 pub struct Packed {
-    /// In linux/pkt_sched.h.
+    /// The number in linux/pkt_sched.h.
     pub number: u16,
-    /// How many bytes its value has: 1, 4 or 8.
+    /// The size of the value: 1, 4 or 8 bytes.
     pub bytes: usize,
-    /// Its value of the parameters; `None`: it is not said.
+    /// The value, from the parameters; `None` if unset.
     pub value: fn(&Fields) -> Option<u64>,
 }
 
@@ -80,43 +80,44 @@ pub(crate) const fn packed(number: u16, value: fn(&Fields) -> Option<u64>) -> Pa
 /// An attribute of an options message.
 #[derive(Clone, Copy)]
 pub struct Attribute {
-    /// `LIMIT` of `TCA_CODEL_LIMIT`.
+    /// The name, such as `LIMIT` of `TCA_CODEL_LIMIT`.
     pub name: &'static str,
-    /// Its value of the parameters; `None`: it is not said.
+    /// The value, from the parameters; `None` if unset.
     pub value: fn(&Fields) -> Option<u64>,
 }
 
-/// Where a number of 32 bits stands in the options that the kernel tells.
+/// The place of a 32-bit number in the options that the kernel returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The attribute of this number.
+    /// The attribute with this number.
     Attribute(u16),
-    /// The word of this index of a struct.
+    /// The word of a struct with this index.
     Word(usize),
 }
 
-/// The layout of a discipline's own numbers: words of 32 bits, the low one of two first.
+/// The layout of a discipline's statistics: words of 32 bits, the low half of a 64-bit number
+/// first.
 #[derive(Clone, Copy, Debug)]
 pub struct Xstats {
-    /// Bytes that are not read, at the beginning.
+    /// Bytes to skip at the beginning.
     pub skipped: usize,
-    /// The words behind them.
+    /// The names of the words after that.
     pub names: &'static [&'static str],
 }
 
-/// Where a discipline drops packets, for who does not see it.
+/// The end at which a discipline drops packets, for an observer outside the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// As they come.
+    /// It drops packets as they arrive.
     Arrival,
-    /// As they leave, and as they come where the limit is reached.
+    /// It drops packets as they leave, and on arrival if the limit is reached.
     Departure,
-    /// The oldest, when one comes.
+    /// It drops the oldest packet when one arrives.
     Head,
 }
 
 impl End {
-    /// As crates/guest, plan.rs, has it.
+    /// The name in crates/guest, plan.rs.
     pub fn word(self) -> &'static str {
         match self {
             End::Arrival => "arrival",
@@ -126,38 +127,39 @@ impl End {
     }
 }
 
-/// Why a discipline does something to packets.
+/// The cause of a discipline's drops or marks.
 #[derive(Clone, Copy, Debug)]
 pub enum Why {
-    /// It has one reason.
+    /// There is one cause.
     Always(Cause),
-    /// One for packets that come, another for packets that have waited.
+    /// There is one cause on arrival and another one later.
     ByEnd {
-        /// As it came.
+        /// The cause on arrival.
         arrival: Cause,
-        /// Later.
+        /// The cause after the packet has waited.
         departure: Cause,
     },
-    /// Its counters tell.
+    /// The discipline's counters show the cause.
     Counted(&'static [CauseCounter]),
 }
 
 impl Why {
-    /// The counters, where they tell: of those that grew the one that grew most.
+    /// The counters, if they show the cause. Of those that grew, the one that grew most is the
+    /// cause.
     pub fn counters(&self) -> &'static [CauseCounter] {
         if let Why::Counted(counters) = self { counters } else { &[] }
     }
 }
 
-/// What counts packets that met a cause: numbers added up, and others taken away. `drops` is the
-/// count that every discipline has.
+/// A count of packets with a cause: a sum of numbers, less other numbers. Every discipline has the
+/// number `drops`.
 #[derive(Clone, Copy, Debug)]
 pub struct CauseCounter {
     /// The cause.
     pub cause: Cause,
-    /// Added.
+    /// The numbers to add.
     pub plus: &'static [&'static str],
-    /// Taken away.
+    /// The numbers to subtract.
     pub minus: &'static [&'static str],
 }
 
@@ -166,20 +168,20 @@ pub(crate) const fn counter(cause: Cause, plus: &'static [&'static str]) -> Caus
     CauseCounter { cause, plus, minus: &[] }
 }
 
-/// A column of the time line: numbers added up, others taken away, as a share of a whole.
+/// A column of the time line: a sum of numbers, less other numbers, divided by `whole`.
 #[derive(Clone, Copy, Debug)]
 pub struct State {
-    /// Of the table `queue`.
+    /// The column's name in the table `queue`.
     pub column: &'static str,
-    /// Added.
+    /// The numbers to add.
     pub plus: &'static [&'static str],
-    /// Taken away.
+    /// The numbers to subtract.
     pub minus: &'static [&'static str],
     /// The number that stands for 1.
     pub whole: f64,
-    /// Zero where this number is zero.
+    /// The column is zero if this number is zero.
     pub while_on: Option<&'static str>,
-    /// The parameter that holds where the kernel tells none.
+    /// The parameter to use if the kernel has no number.
     pub else_field: Option<&'static str>,
 }
 
@@ -193,13 +195,12 @@ pub(crate) const fn state(
     State { column, plus, minus, whole, while_on: None, else_field: None }
 }
 
-/// Why CoDel marks, and what is built on it.
+/// The causes of marks of CoDel and of disciplines built on it.
 pub(crate) const CODEL_MARKS: &[CauseCounter] =
     &[counter(Cause::Target, &["ecn_mark"]), counter(Cause::CeThreshold, &["ce_mark"])];
 
 impl Linux {
-    /// It drops what comes at its limit, tells nothing of itself, and marks, if it does, as CoDel
-    /// does.
+    /// The defaults: drops on arrival at its limit, no statistics, and CoDel's cause for marks.
     pub(crate) const PLAIN: Linux = Linux {
         since: None,
         options: Options::None,

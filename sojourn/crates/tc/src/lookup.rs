@@ -1,5 +1,5 @@
-//! What needs the records of all disciplines: reading a name, and naming the others where it is
-//! wrong.
+//! Functions that need the records of all disciplines: reading a name, and suggesting others if it
+//! is wrong.
 
 use crate::discipline::{CHILD, Discipline, read, tokens};
 use crate::disciplines::{RECORDS, cake, elsewhere, mq, own, record};
@@ -9,7 +9,7 @@ use crate::record::{Record, Tree};
 use std::ops::Range;
 use values::text::{did_you_mean, listed, nearest, quoted};
 
-/// Characters of the longest text that is read.
+/// The length of the longest text that is read, characters.
 const LONGEST: usize = 4096;
 
 impl Discipline {
@@ -36,7 +36,7 @@ impl Discipline {
         if let Some(usual) = record.child {
             return with_child(record, usual, text, rest.first());
         }
-        let mut grammar = asked_for(record, rest)?;
+        let mut grammar = grammar_for(record, rest)?;
         if let Some(sized) = &record.sized
             && std::ptr::eq(grammar, &record.grammars[0])
             && !rest.iter().any(|(word, _)| sized.none_of.contains(word))
@@ -47,7 +47,8 @@ impl Discipline {
         Ok(Discipline::new(record, grammar, fields, grammar.notes(rest)))
     }
 
-    /// The discipline of these parameters, as the simulator names them; `kind` among them.
+    /// The discipline with these parameters, which have the simulator's names; `kind` is among
+    /// them.
     pub fn from_params(
         params: impl IntoIterator<Item = (String, Value)>,
     ) -> Result<Discipline, TcError> {
@@ -64,8 +65,8 @@ impl Discipline {
             return Err(wrong(format!("{kind} has no variant {}", quoted(variant.unwrap_or("")))));
         };
         if let Some(sized) = &record.sized
-            && grammar.default_of(sized.waits).is_said()
-            && params.iter().any(|(name, value)| name == sized.waits && !value.is_said())
+            && grammar.default_of(sized.waits).is_set()
+            && params.iter().any(|(name, value)| name == sized.waits && !value.is_set())
         {
             grammar = sized.grammar;
         }
@@ -93,8 +94,8 @@ impl Discipline {
         Ok(Discipline::new(record, grammar, fields, Vec::new()))
     }
 
-    /// The words with which tc makes Linux's, everything spelt out that was said or has a default
-    /// here.
+    /// tc's words that create this discipline in Linux, with every parameter that was set or has a
+    /// default here.
     pub fn command(&self) -> Result<String, TcError> {
         let kind = self.kind();
         if kind == own::KIND {
@@ -128,7 +129,7 @@ impl Discipline {
                 let word = word.word;
                 return Err(TcError::new(
                     format!(
-                        "{kind}: {word} {ns}ns is no whole number of microseconds, in which tc counts"
+                        "{kind}: {word} {ns}ns is not a whole number of microseconds, tc's unit"
                     ),
                     format!("write {word} {}us", (ns + 500) / 1_000),
                 ));
@@ -143,8 +144,8 @@ impl Discipline {
         Ok(parts.join(" "))
     }
 
-    /// tc's lines for its classes and filters, of a device and its handle there; none where `command`
-    /// is all of it.
+    /// tc's commands for its classes and filters, given a device and a handle. Empty if `command`
+    /// is enough.
     pub fn tree(&self, device: &str, handle: &str) -> Vec<String> {
         let parts = |tree: Tree| (tree.parts)(self.fields(), device, handle);
         self.record().tree.map_or_else(Vec::new, parts)
@@ -152,13 +153,13 @@ impl Discipline {
 }
 
 impl Record {
-    /// The discipline with all defaults, if it has one: choke and ets must be told something.
+    /// The discipline with all defaults, if it has one: choke and ets require parameters.
     pub fn usual(&'static self) -> Option<Discipline> {
         Discipline::parse(self.kind).ok()
     }
 }
 
-/// A discipline behind whose name stand the words of another, the first of them `next`.
+/// Reads a discipline whose name is followed by the words of its child, the first of them `next`.
 fn with_child(
     record: &'static Record,
     usual: &str,
@@ -179,12 +180,12 @@ fn with_child(
     mq::check_child(&child).map_err(|error| error.at(at.clone()))?;
     let mut notes = std::mem::take(&mut child.notes);
     notes.iter_mut().for_each(|note| note.at = shifted(note.at.clone()));
-    let mut whole = outer.with_child(child);
-    whole.notes = notes;
-    Ok(whole)
+    let mut discipline = outer.with_child(child);
+    discipline.notes = notes;
+    Ok(discipline)
 }
 
-fn asked_for(
+fn grammar_for(
     record: &'static Record,
     tokens: &[(&str, Range<usize>)],
 ) -> Result<&'static Grammar, TcError> {

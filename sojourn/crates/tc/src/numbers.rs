@@ -1,4 +1,4 @@
-//! How tc's numbers, times, sizes and rates are read and written.
+//! Reads and writes tc's numbers, times, sizes and rates.
 //!
 //! A bare TIME is microseconds, `k` in a SIZE is 1024, a RATE's `kbps` is 1000 *bytes* a second.
 //!
@@ -12,9 +12,9 @@ use std::ops::Range;
 use values::quantity::format_rate;
 use values::text::{listed, number, quoted};
 
-/// tc's numbers have 32 bits.
+/// The largest of tc's numbers, which have 32 bits.
 pub const U32: u64 = u32::MAX as u64;
-/// 10 Tbit/s: the fastest that anything here may be, bit/s.
+/// 10 Tbit/s: the largest rate that is accepted, bit/s.
 pub const MAX_RATE: u64 = 10_000_000_000_000;
 
 type Units = &'static [(&'static str, u64)];
@@ -70,7 +70,7 @@ const RATES: Units = &[
     ("", 1),
 ];
 
-/// A decimal number of up to 18 digits before and behind the point, apart from the unit behind it.
+/// Splits a text into the digits before and behind the point, up to 18 each, and the unit.
 fn split(text: &str) -> Option<(u128, &str, &str)> {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let (whole, rest) = text.split_at(digits(text));
@@ -114,12 +114,12 @@ fn scaled(text: &str, what: &str, units: Units, example: &str, most: u64) -> Res
     })
 }
 
-/// A TIME, ns; tc holds it in 32 bits of microseconds.
+/// Reads a TIME, ns; tc stores it in 32 bits of microseconds.
 pub fn read_time(text: &str) -> Result<u64, TcError> {
     scaled(text, "a time", TIMES, "5ms (a bare number is microseconds)", U32 * 1_000)
 }
 
-/// A TIME above zero, ns.
+/// Reads a TIME above zero, ns.
 pub fn read_positive_time(text: &str) -> Result<u64, TcError> {
     match read_time(text)? {
         0 => Err(TcError::new(
@@ -130,16 +130,16 @@ pub fn read_positive_time(text: &str) -> Result<u64, TcError> {
     }
 }
 
-/// A SIZE, bytes.
+/// Reads a SIZE, bytes.
 pub fn read_size(text: &str) -> Result<u64, TcError> {
     scaled(text, "a size", SIZES, "30000 or 30k (k is 1024)", U32)
 }
 
-/// A RATE above zero, bit/s.
+/// Reads a RATE above zero, bit/s.
 pub fn read_rate(text: &str) -> Result<u64, TcError> {
     if text.ends_with('%') {
         return Err(TcError::new(
-            format!("{}: a share of a device's rate means nothing here", quoted(text)),
+            format!("{}: a share of a device's rate is not supported", quoted(text)),
             "write a rate like 10mbit",
         ));
     }
@@ -152,7 +152,7 @@ pub fn read_rate(text: &str) -> Result<u64, TcError> {
     }
 }
 
-/// A RATE in bytes a second: who wrote `20Mbps` probably meant bits. `word` is what takes it.
+/// A note on a RATE in bytes a second: `20Mbps` probably means bits. `word` is the word before it.
 pub(crate) fn note_bytes_a_second(word: &str, text: &str, at: &Range<usize>) -> Option<Note> {
     let bits = format!("{}bit", text.to_ascii_lowercase().strip_suffix("bps")?);
     let bps = read_rate(text).ok()?;
@@ -164,14 +164,14 @@ pub(crate) fn note_bytes_a_second(word: &str, text: &str, at: &Range<usize>) -> 
     })
 }
 
-/// A whole number, decimal or hexadecimal.
+/// Reads a whole number, decimal or hexadecimal.
 pub fn read_count(text: &str, least: u64, most: u64) -> Result<u64, TcError> {
     let decimal = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     if let Some(packets) = text.strip_suffix(['p', 'P'])
         && decimal(packets)
     {
         return Err(TcError::new(
-            format!("{} is how tc shows it; it reads a bare number", quoted(text)),
+            format!("tc prints {} but reads only a bare number", quoted(text)),
             format!("write {packets}"),
         ));
     }
@@ -199,14 +199,14 @@ pub fn read_count(text: &str, least: u64, most: u64) -> Result<u64, TcError> {
     within(text, number, least, most)
 }
 
-/// A whole number that may be below zero.
+/// Reads a whole number that may be negative.
 pub fn read_integer(text: &str, least: i64, most: i64) -> Result<i64, TcError> {
     let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
     let integer = sign * read_count(digits, 0, U32)? as i64;
     within(text, integer, least, most)
 }
 
-/// The number of this text, if it is within these bounds.
+/// The number in this text, if it is within these bounds.
 pub(crate) fn within<T: PartialOrd + fmt::Display>(
     text: &str,
     number: T,
@@ -220,7 +220,7 @@ pub(crate) fn within<T: PartialOrd + fmt::Display>(
     Err(TcError::new(problem, format!("write a number from {least} to {most}")))
 }
 
-/// A real number; `open_below`: above `least`, not from it on.
+/// Reads a real number from `least` to `most`. `open_below`: `least` itself is excluded.
 pub fn read_real(text: &str, least: f64, most: f64, open_below: bool) -> Result<f64, TcError> {
     let Some(real) = real(text) else {
         let problem = format!("{} is not a number", quoted(text));
@@ -236,7 +236,7 @@ pub fn read_real(text: &str, least: f64, most: f64, open_below: bool) -> Result<
     Ok(real)
 }
 
-/// Up to 18 digits before the point, 24 behind it, 2 in the exponent.
+/// Parses up to 18 digits before the point, 24 behind it and 2 in the exponent.
 fn real(text: &str) -> Option<f64> {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let unsigned = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
@@ -248,7 +248,7 @@ fn real(text: &str) -> Option<f64> {
     if shaped && !none { text.parse().ok() } else { None }
 }
 
-/// How a line cuts packets: tc's `linklayer`.
+/// Reads tc's `linklayer`: how a line cuts packets.
 pub(crate) fn read_link_layer(text: &str) -> Result<Cells, TcError> {
     match text {
         "ethernet" => Ok(Cells::None),
@@ -260,7 +260,7 @@ pub(crate) fn read_link_layer(text: &str) -> Result<Cells, TcError> {
     }
 }
 
-/// `100ms`: in the largest unit in which it is whole.
+/// Writes a time in the largest unit in which it is whole: `100ms`.
 pub fn write_time(ns: u64) -> String {
     match ns {
         0 => "0us".to_owned(),
@@ -268,7 +268,7 @@ pub fn write_time(ns: u64) -> String {
     }
 }
 
-/// `10mbit`: in the largest unit in which it is whole.
+/// Writes a rate in the largest unit in which it is whole: `10mbit`.
 pub fn write_rate(bps: u64) -> String {
     in_units(bps, &[("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)])
 }

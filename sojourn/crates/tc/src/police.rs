@@ -1,46 +1,46 @@
 //! A policer in tc(8)'s words: `rate 10mbit burst 64k`.
 //!
-//! tc's action police on every packet that comes to a link, before the link's queue (crates/link,
-//! police.rs). On Linux it hangs on the egress of the device, by a filter that matches all.
+//! tc's action police on every packet that arrives at a link, before the link's queue (crates/link,
+//! police.rs). On Linux it is attached to the egress of the device, by a filter that matches all.
 //!
-//! Source: tc-police(8), tc-matchall(8); iproute2 for the largest packet where no `mtu` is given:
-//! 2040 bytes, the last entry of the table of times that tc makes for 2047.
-//! Deviations from tc: what exceeds the rate is dropped, and no other end is offered (tc's own
-//! default is to classify it again); no peakrate, avrate and pkts_rate; a word given twice is refused.
+//! Source: tc-police(8), tc-matchall(8); iproute2 for the largest packet without `mtu`: 2040 bytes,
+//! the last entry of the table of times that tc makes for 2047. Deviations from tc: packets above
+//! the rate are dropped, and other actions are not supported (tc's default is to classify such a
+//! packet again). There is no peakrate, avrate or pkts_rate. A word given twice is refused.
 
 use crate::error::{Notes, TcError};
 use crate::numbers::{note_bytes_a_second, read_count, read_rate, read_size, write_rate};
 use link::PolicerParams;
 use values::text::{did_you_mean, listed, nearest, quoted, up_to, words};
 
-/// The words in a line.
+/// The usage.
 const USAGE: &str = "rate RATE burst BYTES [mtu BYTES] [overhead BYTES] [conform-exceed drop]";
 const WORDS: [&str; 5] = ["rate", "burst", "mtu", "overhead", "conform-exceed"];
-/// tc's other names.
+/// tc's synonyms.
 const SYNONYMS: &[(&str, &str)] =
     &[("buffer", "burst"), ("maxburst", "burst"), ("minburst", "mtu")];
-/// What others call them.
-const MEANT: &[(&str, &str)] = &[("bandwidth", "rate")];
-/// tc's, which are not ours.
+/// Names that users of other tools write.
+const COMMON_NAMES: &[(&str, &str)] = &[("bandwidth", "rate")];
+/// tc's words that are not supported.
 const ABSENT: &[&str] =
     &["peakrate", "avrate", "estimator", "pkts_rate", "pkts_burst", "mpu", "linklayer", "index"];
-/// Ends that tc has for what exceeds the rate.
+/// tc's actions for packets above the rate.
 const ENDS: &[&str] = &["continue", "pass", "ok", "pipe", "reclassify", "shot", "trap"];
-/// The largest packet that passes where it is not said, bytes.
+/// The largest packet that passes by default, bytes.
 const USUAL_MTU: u32 = 2040;
 
 /// A policer, as tc describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Police {
-    /// What the simulator takes.
+    /// The simulator's parameters.
     pub params: PolicerParams,
-    /// On the words from which it was read.
+    /// Notes on the words that it was read from.
     pub notes: Notes,
 }
 
-/// What has been read.
+/// The words read so far.
 #[derive(Default)]
-struct Said {
+struct Parsed {
     bps: Option<u64>,
     burst: Option<u64>,
     mtu: Option<u32>,
@@ -56,7 +56,7 @@ impl From<PolicerParams> for Police {
 }
 
 impl Police {
-    /// `rate 10mbit burst 64k`, or the same behind `police`; `none` is none.
+    /// Reads `rate 10mbit burst 64k`, also behind `police`. `none` is `None`.
     pub fn parse(text: &str) -> Result<Option<Police>, TcError> {
         let tokens = words(up_to(text, 1_000));
         let mut tokens = &tokens[..];
@@ -65,18 +65,18 @@ impl Police {
             [("none", _)] => return Ok(None),
             [("none", _), (_, at), ..] => {
                 let hint = "write none, or a policer like rate 10mbit burst 64k";
-                return Err(TcError::new("none is the whole of it", hint).at(at.clone()));
+                return Err(TcError::new("none takes no other words", hint).at(at.clone()));
             }
             [("police", _), rest @ ..] => tokens = rest,
             _ => {}
         }
-        let mut said = Said::default();
-        while let [(said_word, at), rest @ ..] = tokens {
-            let synonym = SYNONYMS.iter().find(|(name, _)| name == said_word);
-            let word = &synonym.map_or(*said_word, |(_, word)| word);
+        let mut parsed = Parsed::default();
+        while let [(token, at), rest @ ..] = tokens {
+            let synonym = SYNONYMS.iter().find(|(name, _)| name == token);
+            let word = &synonym.map_or(*token, |(_, word)| word);
             tokens = rest;
             if *word == "drop" {
-                once(!std::mem::replace(&mut said.end, true), word)
+                once(!std::mem::replace(&mut parsed.end, true), word)
                     .map_err(|e| e.at(at.clone()))?;
                 continue;
             }
@@ -89,17 +89,17 @@ impl Police {
             };
             tokens = rest;
             if *word == "rate" {
-                said.notes.0.extend(note_bytes_a_second(word, value, value_at));
+                parsed.notes.0.extend(note_bytes_a_second(word, value, value_at));
             }
-            said.take(word, value).map_err(|error| match error {
+            parsed.take(word, value).map_err(|error| match error {
                 Refused::Word(error) => error.at(at.clone()),
                 Refused::Value(error) => error.of(&format!("police {word}")).at(value_at.clone()),
             })?;
         }
-        said.whole().map(Some)
+        parsed.finish().map(Some)
     }
 
-    /// The canonical words: what differs from tc's defaults.
+    /// The canonical words: the parameters that differ from tc's defaults.
     pub fn text(&self) -> String {
         let PolicerParams { bps, burst_bytes, mtu_bytes, overhead_bytes } = self.params;
         let mut text = format!("rate {} burst {burst_bytes}", write_rate(bps));
@@ -113,13 +113,13 @@ impl Police {
     }
 }
 
-/// What is wrong with a pair.
+/// The part of a word and its value that is wrong.
 enum Refused {
     Word(TcError),
     Value(TcError),
 }
 
-impl Said {
+impl Parsed {
     fn take(&mut self, word: &str, value: &str) -> Result<(), Refused> {
         let fresh = match word {
             "rate" => self.bps.is_none(),
@@ -143,7 +143,7 @@ impl Said {
         Ok(())
     }
 
-    fn whole(self) -> Result<Police, TcError> {
+    fn finish(self) -> Result<Police, TcError> {
         let missing = |name: &str| {
             let problem = format!("police: {name} is missing");
             TcError::new(problem, "write it like rate 10mbit burst 64k")
@@ -152,7 +152,7 @@ impl Said {
         let burst_bytes = self.burst.ok_or_else(|| missing("burst"))?;
         if u128::from(burst_bytes) * 8_000_000_000 / u128::from(bps) > LONGEST {
             let problem = format!(
-                "police: {burst_bytes} bytes at {} are a burst of more than 274 s",
+                "police: a burst of {burst_bytes} bytes at {} lasts more than 274 s",
                 write_rate(bps)
             );
             return Err(TcError::new(problem, "write a smaller burst: tc counts it in 32 bits"));
@@ -167,14 +167,14 @@ impl Said {
     }
 }
 
-/// ns: 2^32 ticks of 64 ns.
+/// The longest burst: 2^32 ticks of 64 ns, in ns.
 const LONGEST: u128 = (64 << 32) - 1;
 
 fn once(fresh: bool, word: &str) -> Result<(), TcError> {
     if fresh {
         return Ok(());
     }
-    Err(TcError::new(format!("police: {word} is given twice"), "say it once"))
+    Err(TcError::new(format!("police: {word} is given twice"), "write it once"))
 }
 
 fn read_bytes(text: &str) -> Result<u64, TcError> {
@@ -184,27 +184,27 @@ fn read_bytes(text: &str) -> Result<u64, TcError> {
     }
 }
 
-/// The error for a value that is no text; `shown` is how it is quoted.
+/// The error for a value that is not a text; `shown` is the quoted value.
 pub fn not_a_policer(shown: &str) -> TcError {
     let problem = format!("{shown} is not a policer");
     TcError::new(problem, r#"write tc's words in quotes, like "rate 10mbit burst 64k""#)
 }
 
 fn no_other_end(end: &str) -> TcError {
-    let problem = format!("{} is no end for what exceeds the rate", quoted(end));
-    TcError::new(problem, "a link's policer drops it: write conform-exceed drop, or nothing")
+    let problem = format!("{} is not an action for packets above the rate", quoted(end));
+    TcError::new(problem, "a link's policer drops them: write conform-exceed drop, or nothing")
 }
 
 fn unknown(word: &str) -> TcError {
     if ABSENT.contains(&word) {
-        let problem = format!("police: {word} is not offered");
+        let problem = format!("police: {word} is not supported");
         return TcError::new(problem, format!("leave it out; known: {USAGE}"));
     }
     if ENDS.contains(&word) {
         return no_other_end(word);
     }
-    let meant = MEANT.iter().find(|(name, _)| *name == word).map(|(_, meant)| *meant);
-    let guess = meant.or_else(|| nearest(word, WORDS));
+    let common = COMMON_NAMES.iter().find(|(name, _)| *name == word).map(|(_, common)| *common);
+    let guess = common.or_else(|| nearest(word, WORDS));
     let known = format!("known words: {}", listed(WORDS));
     TcError::new(format!("police has no word {}", quoted(word)), did_you_mean(guess, &known))
 }

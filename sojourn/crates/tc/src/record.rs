@@ -1,93 +1,93 @@
-//! All that is known of a queue discipline, as one value.
+//! The static properties of a queue discipline, as one value.
 
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Value};
 use crate::linux::{Linux, OF_7_3};
 
-/// The simulator's parameters of a discipline's words.
+/// Translates a discipline's words to the simulator's parameters.
 pub type Translated = fn(&Fields) -> Vec<(&'static str, Value)>;
 
-/// How tc makes a discipline whose parts have commands of their own.
+/// The tc commands for a discipline whose parts have commands of their own.
 #[derive(Clone, Copy)]
 pub struct Tree {
-    /// The words of its own line, behind its name.
+    /// The words of the discipline's own command, behind its name.
     pub own: fn(&Fields) -> String,
-    /// The lines behind that, of a device and the discipline's handle (`10:`).
+    /// The commands for the parts, given the device and the discipline's handle (`10:`).
     pub parts: fn(&Fields, &str, &str) -> Vec<String>,
 }
 
-/// A queue discipline: a file in `disciplines/` has one for each.
+/// A queue discipline. Each has a file in `disciplines/`.
 pub struct Record {
-    /// Its name, tc's where Linux has it.
+    /// The name; tc's if Linux has the discipline.
     pub kind: &'static str,
-    /// Its words, by variant; the first is the default.
+    /// The words of each variant; the first variant is the default.
     pub grammars: &'static [Grammar],
-    /// Whether the simulator has it (`qdisc::Params`). Where it does not, and where its parameters
-    /// are `translated`, what is not said is left to the kernel.
+    /// Whether the simulator has it (`qdisc::Params`). If not, or if its parameters are
+    /// `translated`, unset parameters are left to the kernel.
     pub simulated: bool,
-    /// The word among those said for which the simulator lacks it all the same.
+    /// The given word that the simulator lacks, though it has the discipline.
     pub lacking: fn(&Fields) -> Option<&'static str>,
-    /// The simulator's parameters, where they are others than Linux's words; what is not said has
-    /// its default there.
+    /// The simulator's parameters, if they differ from Linux's words. Unset parameters get their
+    /// defaults there.
     pub translated: Option<Translated>,
-    /// Parameters of recordings of former releases. The words that they stand for are now in that of
-    /// its `in_order`, in this order.
+    /// Parameters in recordings of earlier releases. Their words are now in the parameter of
+    /// `in_order`, in this order.
     pub former: &'static [&'static str],
-    /// Its canonical words, where they don't begin with its name.
+    /// Its canonical words, if they do not begin with its name.
     pub written: Option<fn(&Fields) -> String>,
-    /// How the kernel's is configured and read; `None`: Linux has none of this name.
+    /// How the kernel's discipline is configured and read. `None`: Linux has none of this name.
     pub linux: Option<Linux>,
-    /// Where tc makes its parts by commands of their own.
+    /// The commands for its parts, if tc has separate ones.
     pub tree: Option<Tree>,
-    /// Where it has another discipline on each queue of a card, whose words follow its own: that of
-    /// the kernel's choice.
+    /// The kernel's default for the discipline on each queue of a card, if there is one. Its words
+    /// follow this discipline's own.
     pub child: Option<&'static str>,
-    /// Whether it is for a card with several queues, of which each has one of it.
+    /// Whether it runs once on each queue of a card.
     pub for_each_queue: bool,
-    /// The fewest words with which tc takes it.
+    /// The fewest words that tc accepts.
     pub least: &'static str,
-    /// What its limit counts.
+    /// The unit of its limit.
     pub counts: Counts,
-    /// The limit of the kernel's choice, packets, where it is left to it.
+    /// The kernel's default limit, packets, if the limit may be left to the kernel.
     pub usual_limit: Option<u64>,
-    /// The parameter that gives it a rate of its own, to which it holds packets back.
+    /// The parameter with the rate that it shapes to.
     pub shapes: Option<&'static str>,
-    /// What of the simulator's comes nearest to one that Linux alone has.
+    /// The simulator's nearest discipline to one that only Linux has.
     pub nearest: Option<&'static str>,
-    /// Why it can't do without a rate of the link, and what to write.
+    /// The error if it can't work without a rate of the link.
     pub without_a_rate: fn(&Fields) -> Option<TcError>,
-    /// How its sizes follow from the rate of its link where none is given.
+    /// How unset sizes follow from the rate of its link.
     pub sized: Option<Sized>,
 }
 
-/// Bands of prio and ets where their number is not given.
+/// The default number of bands of prio and ets.
 pub(crate) const USUAL_BANDS: u64 = 3;
 
-/// What a limit counts.
+/// The unit of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counts {
     /// Packets.
     Packets,
     /// Packets in each band.
     PacketsOfABand,
-    /// Bytes; of several limits those of all.
+    /// Bytes; of several limits the total.
     Bytes,
 }
 
 /// Sizes that follow from the link's rate.
 pub struct Sized {
-    /// The words without any of them.
+    /// The words, without any size.
     pub grammar: &'static Grammar,
-    /// The words of which none is given.
+    /// The words of the sizes. None of them is given.
     pub none_of: &'static [&'static str],
-    /// The parameter that is not said until the rate is known.
+    /// The parameter that is unset until the rate is known.
     pub waits: &'static str,
-    /// Fills them in, of a rate in bit/s.
+    /// Computes the sizes from a rate in bit/s.
     pub at: fn(&mut Fields, u64),
 }
 
 impl Record {
-    /// To be filled in.
+    /// The defaults of a record's fields.
     pub(crate) const NONE: Record = Record {
         kind: "",
         grammars: &[],
@@ -109,7 +109,7 @@ impl Record {
         sized: None,
     };
 
-    /// The words of a variant, by its name or another name for it.
+    /// The words of a variant, by its name or an alias.
     pub fn grammar(&self, variant: Option<&str>) -> Option<&'static Grammar> {
         let named = |grammar: &&Grammar| match variant {
             None => true,
@@ -118,13 +118,13 @@ impl Record {
         self.grammars.iter().find(named)
     }
 
-    /// `codel [limit PACKETS] [target TIME] ... [ecn] [noecn]`, of one of its grammars.
+    /// `codel [limit PACKETS] [target TIME] ... [ecn] [noecn]`, for one of its grammars.
     pub fn usage(&self, grammar: &Grammar) -> String {
         let child = if self.child.is_some() { " [QDISC [WORDS]]" } else { "" };
         format!("{}{child}", grammar.usage())
     }
 
-    /// Whether Linux has it in this variant.
+    /// Whether Linux has this variant.
     pub fn in_linux(&self, variant: Option<&str>) -> bool {
         self.linux.is_some() && variant.is_none_or(|name| ["linux", OF_7_3].contains(&name))
     }

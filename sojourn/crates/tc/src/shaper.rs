@@ -1,12 +1,11 @@
 //! A shaper in tc(8)'s words: `htb rate 125kbps burst 1600`.
 //!
 //! One class of htb with the link's queue discipline as its leaf: a token bucket between the
-//! discipline and what lies below it (crates/link, shaper.rs).
+//! discipline and the layer below it (crates/link, shaper.rs).
 //!
-//! Source: tc-htb(8), tc-stab(8), and iproute2 for the default burst: 1600 bytes and what the rate
-//! brings in one tick of the clock, a nanosecond.
-//! Deviations from tc: `ceil` and `cburst` are those of `rate` and `burst`, since a class alone has
-//! nobody to borrow from; a word given twice is refused.
+//! Source: tc-htb(8), tc-stab(8), and iproute2 for the default burst: 1600 bytes and the bytes of
+//! one tick of the clock, a nanosecond, at the rate. Deviations from tc: `ceil` and `cburst` must
+//! equal `rate` and `burst`, since a single class can't borrow. A word given twice is refused.
 
 use crate::error::{Notes, TcError};
 use crate::numbers::{
@@ -15,9 +14,9 @@ use crate::numbers::{
 use link::{Cells, ShaperParams};
 use values::text::{did_you_mean, listed, nearest, quoted, up_to, words};
 
-/// What tc takes for the largest packet, bytes.
+/// The size that tc assumes for the largest packet, bytes.
 const PACKET: u64 = 1600;
-/// The words in a line.
+/// The usage.
 const USAGE: &str =
     "htb rate RATE [burst BYTES] [overhead BYTES] [mpu BYTES] [linklayer ethernet|atm]";
 const WORDS: &[(&str, &str)] = &[
@@ -29,16 +28,16 @@ const WORDS: &[(&str, &str)] = &[
     ("ceil", "RATE"),
     ("cburst", "BYTES"),
 ];
-/// tc's other names.
+/// tc's synonyms.
 const SYNONYMS: &[(&str, &str)] =
     &[("buffer", "burst"), ("maxburst", "burst"), ("cbuffer", "cburst"), ("cmaxburst", "cburst")];
-/// What others call them.
-const MEANT: &[(&str, &str)] = &[("bandwidth", "rate"), ("bw", "rate")];
+/// Names that users of other tools write.
+const COMMON_NAMES: &[(&str, &str)] = &[("bandwidth", "rate"), ("bw", "rate")];
 
-/// A byte a second, bit/s.
+/// The least rate, one byte a second, in bit/s.
 const LEAST_RATE: u64 = 8;
 
-/// tc's burst for a rate where none is given, bytes.
+/// tc's default burst at a rate, bytes.
 pub fn default_burst(bps: u64) -> u64 {
     PACKET + bps / 8_000_000_000
 }
@@ -46,9 +45,9 @@ pub fn default_burst(bps: u64) -> u64 {
 /// A token bucket, as tc describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shaper {
-    /// What the simulator takes.
+    /// The simulator's parameters.
     pub params: ShaperParams,
-    /// On the words from which it was read.
+    /// Notes on the words that it was read from.
     pub notes: Notes,
 }
 
@@ -59,7 +58,7 @@ impl From<ShaperParams> for Shaper {
 }
 
 impl Shaper {
-    /// `htb rate 125kbps`; `none` is none.
+    /// Reads `htb rate 125kbps`. `none` is `None`.
     pub fn parse(text: &str) -> Result<Option<Shaper>, TcError> {
         let tokens = words(up_to(text, 1_000));
         let Some(((kind, at), rest)) = tokens.split_first() else {
@@ -69,7 +68,7 @@ impl Shaper {
             ("none", None) => return Ok(None),
             ("none", Some((_, at))) => {
                 let hint = "write none, or a shaper like htb rate 1mbit";
-                return Err(TcError::new("none is the whole of it", hint).at(at.clone()));
+                return Err(TcError::new("none takes no other words", hint).at(at.clone()));
             }
             ("htb", _) => {}
             _ => return Err(not_htb(kind).at(at.clone())),
@@ -78,9 +77,9 @@ impl Shaper {
         let (mut overhead, mut minimum, mut cells) = (None, None, None);
         let (mut ceil, mut cburst) = (None, None);
         for pair in rest.chunks(2) {
-            let (said, at) = &pair[0];
+            let (token, at) = &pair[0];
             let word =
-                &SYNONYMS.iter().find(|(name, _)| name == said).map_or(*said, |(_, word)| word);
+                &SYNONYMS.iter().find(|(name, _)| name == token).map_or(*token, |(_, word)| word);
             let Some((_, shows)) = WORDS.iter().find(|(each, _)| each == word) else {
                 return Err(unknown(word).at(at.clone()));
             };
@@ -99,7 +98,7 @@ impl Shaper {
             };
             if !fresh {
                 let problem = format!("htb: {word} is given twice");
-                return Err(TcError::new(problem, "say it once").at(at.clone()));
+                return Err(TcError::new(problem, "write it once").at(at.clone()));
             }
             let wrong = |error: TcError| error.of(&format!("htb {word}")).at(value_at.clone());
             let bytes = |text| read_count(text, 0, 1000).map(|bytes| bytes as u32);
@@ -133,7 +132,7 @@ impl Shaper {
         if let Some((ceil, at)) = ceil.filter(|(ceil, _)| *ceil != bps) {
             let rate = write_rate(bps);
             let problem = format!("htb: ceil {} is not the rate, {rate}", write_rate(ceil));
-            let hint = "a class alone has nobody to borrow from: write ceil";
+            let hint = "a single class can't borrow: write ceil";
             return Err(
                 TcError::new(problem, format!("{hint} {rate}, or leave it out")).at(at.clone())
             );
@@ -153,7 +152,7 @@ impl Shaper {
         Ok(Some(Shaper { params, notes }))
     }
 
-    /// The canonical words: what differs from tc's defaults.
+    /// The canonical words: the parameters that differ from tc's defaults.
     pub fn text(&self) -> String {
         let ShaperParams { bps, burst_bytes, overhead_bytes, minimum_bytes, cells } = self.params;
         let mut text = format!("htb rate {}", write_rate(bps));
@@ -173,7 +172,7 @@ impl Shaper {
     }
 }
 
-/// The error for a value that is no text; `shown` is how it is quoted.
+/// The error for a value that is not a text; `shown` is the quoted value.
 pub fn not_a_shaper(shown: &str) -> TcError {
     let problem = format!("{shown} is not a shaper");
     TcError::new(problem, r#"write tc's words in quotes, like "htb rate 1mbit""#)
@@ -202,8 +201,8 @@ fn not_htb(kind: &str) -> TcError {
 
 fn unknown(word: &str) -> TcError {
     let named = || WORDS.iter().map(|(name, _)| *name);
-    let meant = MEANT.iter().find(|(name, _)| *name == word).map(|(_, meant)| *meant);
-    let guess = meant.or_else(|| nearest(word, named()));
+    let common = COMMON_NAMES.iter().find(|(name, _)| *name == word).map(|(_, common)| *common);
+    let guess = common.or_else(|| nearest(word, named()));
     let known = format!("known words: {}", listed(named()));
     TcError::new(format!("htb has no word {}", quoted(word)), did_you_mean(guess, &known))
 }

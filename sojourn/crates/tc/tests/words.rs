@@ -1,4 +1,4 @@
-//! tc's words: what they mean, how they are written again, and what is said of wrong ones.
+//! tc's words: their values, their canonical text, and the errors of wrong ones.
 
 use link::{Cells, Framing};
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ fn text(words: &str) -> Value {
 
 const ON: Value = Value::Flag(true);
 const OFF: Value = Value::Flag(false);
-const UNSAID: Value = Value::Unsaid;
+const UNSET: Value = Value::Unset;
 
 #[test]
 fn words_mean_what_they_mean_to_tc() {
@@ -31,7 +31,7 @@ fn words_mean_what_they_mean_to_tc() {
     let expected: &[(&str, &[(&str, Value)])] = &[
         ("pfifo", &[("limit", n(1000))]),
         ("pfifo limit 1k", &[("limit", n(1024))]),
-        // As tc shows packets.
+        // As tc prints packets.
         ("pfifo limit 100p", &[("limit", n(100))]),
         ("codel limit 1000p", &[("limit", n(1000))]),
         ("sfq limit 127p", &[("limit", n(127))]),
@@ -57,7 +57,7 @@ fn words_mean_what_they_mean_to_tc() {
                 ("drop_batch", n(64)),
             ],
         ),
-        ("fq_codel", &[("memory_limit", n(1 << 25)), ("ce_threshold_ns", UNSAID)]),
+        ("fq_codel", &[("memory_limit", n(1 << 25)), ("ce_threshold_ns", UNSET)]),
         (
             "fq_codel ce_threshold 1ms ce_threshold_selector 1/3",
             &[
@@ -67,7 +67,7 @@ fn words_mean_what_they_mean_to_tc() {
         ),
         ("fq_codel noecn ce_threshold 1ms", &[("ecn", OFF), ("ce_threshold_ns", n(1_000_000))]),
         ("codel variant=rfc8289", &[("variant", text("rfc"))]),
-        // By a name that stays.
+        // By the name that fixes the meaning.
         ("fq_codel variant linux6.12", &[("variant", text("linux"))]),
         (
             "red variant linux6.12 limit 400000 avpkt 1000",
@@ -151,8 +151,8 @@ fn words_mean_what_they_mean_to_tc() {
                 ("ecn", OFF),
             ],
         ),
-        ("hhf hh_limit 64", &[("limit", UNSAID), ("hh_limit", n(64))]),
-        ("sfq quantum 2k headdrop", &[("limit", UNSAID), ("quantum", n(2048)), ("headdrop", ON)]),
+        ("hhf hh_limit 64", &[("limit", UNSET), ("hh_limit", n(64))]),
+        ("sfq quantum 2k headdrop", &[("limit", UNSET), ("quantum", n(2048)), ("headdrop", ON)]),
         (
             "cake bandwidth 8mbit rtt 50ms besteffort",
             &[("bandwidth", n(8_000_000)), ("rtt_ns", n(50_000_000)), ("tins", text("besteffort"))],
@@ -170,9 +170,10 @@ fn words_mean_what_they_mean_to_tc() {
         ("fred min 5 many_flows", &[("limit", n(100)), ("max", real(10.0)), ("many_flows", ON)]),
         (
             "avq limit 100k alpha 0.5",
-            &[("limit", n(102_400)), ("gamma", real(0.98)), ("alpha", real(0.5)), ("rate", UNSAID)],
+            &[("limit", n(102_400)), ("gamma", real(0.98)), ("alpha", real(0.5)), ("rate", UNSET)],
         ),
-        // As red: max a quarter of the limit, min a third of max; the last number is for the others.
+        // As for red: max is a quarter of the limit, min a third of max. The last number applies to
+        // the rest.
         (
             "gred vqs 3 limit 60k 40000 avpkt 1000 probability 0.1 prio 1 2",
             &[
@@ -181,7 +182,7 @@ fn words_mean_what_they_mean_to_tc() {
                 ("max", text("15360 10000 10000")),
                 ("burst", text("8 5 5")),
                 ("prio", text("1 2")),
-                ("grio", UNSAID),
+                ("grio", UNSET),
             ],
         ),
         (
@@ -195,9 +196,9 @@ fn words_mean_what_they_mean_to_tc() {
         ),
     ];
     for (words, fields) in expected {
-        let found = parse(words);
+        let discipline = parse(words);
         for (name, value) in *fields {
-            assert_eq!(found.fields().get(name), value, "{words}: {name}");
+            assert_eq!(discipline.fields().get(name), value, "{words}: {name}");
         }
     }
 }
@@ -240,7 +241,7 @@ fn a_wrong_word_is_pointed_at() {
         ("gred limit 60000", 0, "gred limit 60000 avpkt 1000"),
         ("gred vqs 2 limit 6000 avpkt 1000 prio 1 2 3", 0, "vqs 3"),
         ("gred vqs 17 limit 6000 avpkt 1000", 9, "from 1 to 16"),
-        ("gred limit 6000 avpkt 1000 priomap 1", 0, "virtual queues that there are"),
+        ("gred limit 6000 avpkt 1000 priomap 1", 0, "existing virtual queues"),
         ("gred limit 60000 6000 avpkt 1000 max 10000", 0, "limit of at least 10000"),
         ("gred limit 60000 avpkt 1000 probability 0.1 2", 40, "above 0 to 1"),
         ("wred", 0, "nearest: gred"),
@@ -253,11 +254,11 @@ fn a_wrong_word_is_pointed_at() {
         ("drr", 0, "drr classes 2"),
         ("drr classes 2 quanta 1 2 3", 0, "classes 3"),
         ("drr quanta 1500 0", 0, "the bytes that it may send"),
-        ("drr classes 2 priomap 0 2", 0, "classes that there are"),
+        ("drr classes 2 priomap 0 2", 0, "existing classes"),
         ("ets bands 2 strict 1 quanta 1500 3000", 0, "bands 3"),
         ("ets strict 0", 0, "from 1 to 16"),
         ("ets quanta 1500 0", 0, "the bytes that it may send"),
-        ("ets bands 3 priomap 0 1 3", 0, "bands that there are"),
+        ("ets bands 3 priomap 0 1 3", 0, "existing bands"),
         ("prio priomap 1 2 x", 13, "1000"),
         ("prio bands 17", 11, "from 2 to 16"),
         ("prio bands 2", 0, "priomap with a band for each"),
@@ -306,7 +307,7 @@ fn a_wrong_word_is_pointed_at() {
         ("tbf rate 1mbit burst 5k limit 0", 0, "limit in bytes"),
         ("tbf rate 1mbit burst 5k latency 0ms", 0, "latency 50ms"),
         ("fq_pie ecn_prob 100", 16, "0 to 99"),
-        // It divides by these.
+        // These numbers are divisors.
         ("sfq redflowlimit 400000 avpkt 0", 30, "1 to"),
         ("choke limit 1000 bandwidth 10mbit avpkt 0", 40, "1 to"),
         ("red limit 400000 avpkt 0", 0, "avpkt 1000"),
@@ -346,16 +347,16 @@ fn a_wrong_word_is_pointed_at() {
 
 #[test]
 fn dualpi2_s_words_are_the_kernel_s_attributes() {
-    let found = parse(
+    let discipline = parse(
         "dualpi2 limit 300 target 10ms alpha 0.16 step_thresh 2pkt coupling_factor 3 \
          classic_protection 20% any_ect overflow",
     );
-    // struct nlattr each: length, number, value, and room up to a multiple of four bytes.
+    // struct nlattr for each: length, number, value, and padding to a multiple of four bytes.
     let expected: &[&[u8]] = &[
         &[8, 0, 1, 0, 0x2c, 1, 0, 0],
         // 10 000 us.
         &[8, 0, 3, 0, 0x10, 0x27, 0, 0],
-        // 40 of 256 are the next below 0.16 Hz.
+        // 40 / 256 is the largest fraction below 0.16 Hz.
         &[8, 0, 5, 0, 40, 0, 0, 0],
         &[8, 0, 7, 0, 2, 0, 0, 0],
         &[5, 0, 10, 0, 3, 0, 0, 0],
@@ -363,10 +364,10 @@ fn dualpi2_s_words_are_the_kernel_s_attributes() {
         &[5, 0, 13, 0, 20, 0, 0, 0],
         &[5, 0, 14, 0, 3, 0, 0, 0],
     ];
-    assert_eq!(found.packed_options(), Some(expected.concat()));
+    assert_eq!(discipline.packed_options(), Some(expected.concat()));
     for packets in ["2p", "2packet", "2packets"] {
-        let said = format!("dualpi2 step_thresh {packets}");
-        assert_eq!(parse(&said), parse("dualpi2 step_thresh 2pkt"), "{packets}");
+        let line = format!("dualpi2 step_thresh {packets}");
+        assert_eq!(parse(&line), parse("dualpi2 step_thresh 2pkt"), "{packets}");
     }
     assert_eq!(parse("dualpi2").packed_options(), Some(Vec::new()));
     assert_eq!(parse("codel").packed_options(), None);
@@ -401,7 +402,8 @@ fn gred_s_line_stands_for_its_virtual_queues_and_filters() {
          avpkt 1000 probability 0.02 bandwidth 10mbit ecn"
     );
     assert_eq!(lines[2], "qdisc add dev eth0 clsact");
-    // AF1 to AF3 of the lowest precedence are the first, as best effort; the others the last there is.
+    // AF1 to AF3 of the lowest precedence have the first queue, as best effort; the others have the
+    // last one.
     for (tos, queue) in [("0x00", "1:0"), ("0x08", "1:0"), ("0x10", "1:1"), ("0x18", "1:1")] {
         let filter = format!(
             "filter add dev eth0 egress protocol ip prio 1 u32 match ip tos {tos} 0x1e flowid {queue}"
@@ -414,7 +416,7 @@ fn gred_s_line_stands_for_its_virtual_queues_and_filters() {
 #[test]
 fn what_a_shaper_has_below_it_is_told_the_kernel_in_bytes() {
     let pie = parse("pie target 20ms limit 300 ecn").packed_options().expect("in bytes");
-    // struct nlattr each: length, number, value.
+    // struct nlattr for each: length, number, value.
     let expected: &[u16] = &[
         8, 1, 20_000, 0, 8, 2, 300, 0, 8, 3, 15_000, 0, 8, 4, 2, 0, 8, 5, 20, 0, 8, 6, 1, 0, 8, 7,
         0, 0, 8, 8, 0, 0,
@@ -457,38 +459,39 @@ fn what_nobody_said_of_dualpi2_is_the_kernel_s_default_in_the_simulator() {
     assert_eq!((usual.alpha, usual.beta, usual.step_thresh_ns), (41, 819, 1_000_000));
     assert_eq!((usual.target_ns, usual.tupdate_ns), (15_000_000, 16_000_000));
     assert!(usual.drop_on_overload && !usual.drop_enqueue && !usual.any_ect);
-    let said =
+    let dualpi2 =
         of("dualpi2 variant linux7.3 overflow drop_enqueue any_ect step_thresh 2p alpha 0.16");
-    assert!(!said.drop_on_overload && said.drop_enqueue && said.any_ect);
-    assert_eq!((said.step_thresh_packets, said.alpha), (Some(2), 40));
+    assert!(!dualpi2.drop_on_overload && dualpi2.drop_enqueue && dualpi2.any_ect);
+    assert_eq!((dualpi2.step_thresh_packets, dualpi2.alpha), (Some(2), 40));
 }
 
 #[test]
 fn dualpi2_s_gains_follow_from_its_rtts() {
-    // RFC 9332 A.1 with the usual RTTs: a target of 15 ms, 0.15 and 3 Hz.
-    let found = parse("dualpi2 max_rtt 100ms typical_rtt 15ms target 1ms");
-    let real = |name: &str| found.fields().get(name).real().unwrap();
-    assert_eq!(found.fields().count("target_ns"), Some(15_000_000));
-    assert_eq!(found.fields().count("tupdate_ns"), Some(15_000_000));
+    // RFC 9332 A.1 with typical RTTs: a target of 15 ms, 0.15 and 3 Hz.
+    let discipline = parse("dualpi2 max_rtt 100ms typical_rtt 15ms target 1ms");
+    let real = |name: &str| discipline.fields().get(name).real().unwrap();
+    assert_eq!(discipline.fields().count("target_ns"), Some(15_000_000));
+    assert_eq!(discipline.fields().count("tupdate_ns"), Some(15_000_000));
     assert!((real("alpha") - 0.15).abs() < 1e-9 && (real("beta") - 3.0).abs() < 1e-9);
-    assert_eq!(parse(&found.text()), found);
-    // A typical RTT is a sixth of the longest, and an update comes three times in the longest.
+    assert_eq!(parse(&discipline.text()), discipline);
+    // The default typical RTT is a sixth of the longest, and there are three updates in the
+    // longest.
     for (words, target_ms, tupdate_ms) in [
         ("max_rtt 120ms", 20, 20),
         ("typical_rtt 20ms", 20, 20),
         ("max_rtt 30ms typical_rtt 20ms", 20, 10),
     ] {
-        let found = parse(&format!("dualpi2 {words}"));
-        let ms = ["target_ns", "tupdate_ns"].map(|name| found.fields().count(name));
+        let discipline = parse(&format!("dualpi2 {words}"));
+        let ms = ["target_ns", "tupdate_ns"].map(|name| discipline.fields().count(name));
         assert_eq!(ms, [Some(target_ms * 1_000_000), Some(tupdate_ms * 1_000_000)], "{words}");
     }
 }
 
 #[test]
 fn a_bare_time_below_a_millisecond_is_noted() {
-    let found = parse("fq_codel target 5");
-    assert_eq!(found.fields().count("target_ns"), Some(5_000));
-    let [note] = &found.notes[..] else { panic!("{:?}", found.notes) };
+    let discipline = parse("fq_codel target 5");
+    assert_eq!(discipline.fields().count("target_ns"), Some(5_000));
+    let [note] = &discipline.notes[..] else { panic!("{:?}", discipline.notes) };
     assert_eq!(note.message, "target 5 is 5 us: to tc a bare number is microseconds");
     assert_eq!(note.hint, "write target 5ms if milliseconds are meant, else target 5us");
     assert_eq!(note.at, 16..17);
@@ -500,7 +503,8 @@ fn a_bare_time_below_a_millisecond_is_noted() {
 
 #[test]
 fn a_rate_in_bytes_a_second_is_noted_whatever_word_takes_it() {
-    let said = |notes: &[Note]| notes.iter().map(|note| note.message.clone()).collect::<Vec<_>>();
+    let messages =
+        |notes: &[Note]| notes.iter().map(|note| note.message.clone()).collect::<Vec<_>>();
     for record in RECORDS {
         for grammar in record.grammars {
             for word in grammar.words.iter().filter(|word| matches!(word.read, Read::Rate)) {
@@ -516,14 +520,17 @@ fn a_rate_in_bytes_a_second_is_noted_whatever_word_takes_it() {
     }
     let cake = parse("cake_mq bandwidth 1.5kibps");
     assert_eq!(
-        said(&cake.notes),
+        messages(&cake.notes),
         ["bandwidth 1.5kibps is 12.288 kbit/s: to tc bps is bytes a second"]
     );
     let shaper = Shaper::parse("htb rate 20MBPS burst 2k").expect("words").expect("a shaper");
     let bytes = "rate 20MBPS is 160 Mbit/s: to tc bps is bytes a second";
-    assert_eq!((said(&shaper.notes.0), shaper.notes.0[0].at.clone()), (vec![bytes.into()], 9..15));
+    assert_eq!(
+        (messages(&shaper.notes.0), shaper.notes.0[0].at.clone()),
+        (vec![bytes.into()], 9..15)
+    );
     let police = Police::parse("rate 20MBPS burst 64k").expect("words").expect("a policer");
-    assert_eq!(said(&police.notes.0), [bytes]);
+    assert_eq!(messages(&police.notes.0), [bytes]);
     assert_eq!(Police::parse("rate 160mbit burst 64k"), Ok(Some(police)));
     for sound in ["cake bandwidth 20mbit", "cake bandwidth 20000000", "fq maxrate 1.5gibit"] {
         assert_eq!(parse(sound).notes, []);
@@ -591,10 +598,10 @@ fn a_policer_is_read_and_written() {
         ("rate 10mbit burst", 12, "burst BYTES"),
         ("rate 10mbit bursts 64k", 12, "did you mean burst"),
         ("rate 10mbit burst 0", 18, "a packet"),
-        ("rate 10mbit burst 1k burst 1k", 21, "say it once"),
-        ("rate 10mbit burst 1k drop conform-exceed drop", 26, "say it once"),
-        ("rate 10mbit burst 1k conform-exceed pipe", 36, "drops it"),
-        ("rate 10mbit burst 1k reclassify", 21, "drops it"),
+        ("rate 10mbit burst 1k burst 1k", 21, "write it once"),
+        ("rate 10mbit burst 1k drop conform-exceed drop", 26, "write it once"),
+        ("rate 10mbit burst 1k conform-exceed pipe", 36, "drops them"),
+        ("rate 10mbit burst 1k reclassify", 21, "drops them"),
         ("rate 10mbit burst 1k peakrate 20mbit", 21, "leave it out"),
         ("rate 1kbit burst 1g", 0, "smaller burst"),
         ("rate 62500kbit burst 2g", 0, "smaller burst"),
@@ -629,7 +636,7 @@ fn a_shaper_is_read_and_written() {
         ("htb rate 1mbit ceil 2mbit", 20, "write ceil 1mbit, or leave it out"),
         ("htb rate 1mbit burst 2k cburst 3k", 31, "write cburst 2048"),
         ("htb rate 1mbit bw 2mbit", 15, "did you mean rate"),
-        ("htb rate 1mbit rate 2mbit", 15, "say it once"),
+        ("htb rate 1mbit rate 2mbit", 15, "write it once"),
         ("htb rate 1mbit burst 0", 21, "1600"),
         ("htb rate 1mbit linklayer ptm", 25, "ethernet, atm, adsl"),
         ("none at all", 5, "write none"),
@@ -757,25 +764,25 @@ proptest! {
 
     #[test]
     fn text_gives_parameters_and_they_give_the_same_text(words in sentence()) {
-        if let Ok(found) = Discipline::parse(&words) {
-            prop_assert_eq!(&Discipline::parse(&found.text()).expect("canonical"), &found);
-            prop_assert_eq!(Discipline::parse(&found.text()).expect("canonical").text(), found.text());
-            let kind = ("kind".to_owned(), text(found.kind()));
-            let params = found.fields().iter().map(|(name, value)| (name.to_owned(), value.clone()));
+        if let Ok(discipline) = Discipline::parse(&words) {
+            prop_assert_eq!(&Discipline::parse(&discipline.text()).expect("canonical"), &discipline);
+            prop_assert_eq!(Discipline::parse(&discipline.text()).expect("canonical").text(), discipline.text());
+            let kind = ("kind".to_owned(), text(discipline.kind()));
+            let params = discipline.fields().iter().map(|(name, value)| (name.to_owned(), value.clone()));
             let again = Discipline::from_params(std::iter::once(kind).chain(params));
-            prop_assert_eq!(&again.expect("its own parameters"), &found);
-            // The simulator takes what it has, and tc what Linux has.
-            let takes = found.lacking().is_none() && !found.is_bare();
-            prop_assert_eq!(found.params().is_some(), takes);
-            if let Ok(said) = found.command()
-                && !found.is_bare()
-                && found.queue_length().is_none()
-                // What else it says is in other lines.
-                && found.tree("eth0", "10:").is_empty()
+            prop_assert_eq!(&again.expect("its own parameters"), &discipline);
+            // The simulator accepts what it has, and tc what Linux has.
+            let takes = discipline.lacking().is_none() && !discipline.is_bare();
+            prop_assert_eq!(discipline.params().is_some(), takes);
+            if let Ok(command) = discipline.command()
+                && !discipline.is_bare()
+                && discipline.queue_length().is_none()
+                // A discipline with a tree has the rest in other commands.
+                && discipline.tree("eth0", "10:").is_empty()
                 // tc has no word for a release of Linux.
-                && found.variant() != Some("linux7.3")
+                && discipline.variant() != Some("linux7.3")
             {
-                prop_assert_eq!(&Discipline::parse(&said).expect("tc's words"), &found);
+                prop_assert_eq!(&Discipline::parse(&command).expect("tc's words"), &discipline);
             }
         }
     }
@@ -792,7 +799,7 @@ proptest! {
 
 #[test]
 fn linux_s_command_spells_everything_out_and_adds_nothing_to_what_linux_alone_has() {
-    for (words, said) in [
+    for (words, expected) in [
         ("pfifo", "pfifo limit 1000"),
         ("pfifo_fast limit 33", "pfifo_fast"),
         ("codel", "codel limit 1000 target 5ms interval 100ms noecn"),
@@ -809,7 +816,7 @@ fn linux_s_command_spells_everything_out_and_adds_nothing_to_what_linux_alone_ha
         ("cake", "cake"),
         ("sfq perturb 10", "sfq perturb 10"),
     ] {
-        assert_eq!(parse(words).command().as_deref(), Ok(said));
+        assert_eq!(parse(words).command().as_deref(), Ok(expected));
     }
     let longest = parse("codel target 4294967295us");
     assert_eq!(longest.fields().count("target_ns"), Some(u64::from(u32::MAX) * 1000));
@@ -828,7 +835,7 @@ fn linux_s_command_spells_everything_out_and_adds_nothing_to_what_linux_alone_ha
 
 #[test]
 fn netlink_is_told_what_tc_would_tell_it() {
-    // cake_mq's RTT and target, us: a twentieth, and one at least.
+    // cake_mq's RTT and target, us: the target is a twentieth, but at least one.
     let packed = parse("cake_mq rtt 10us").packed_options().expect("by netlink");
     let attribute = |number: u8, us: u8| [8, 0, number, 0, us, 0, 0, 0];
     let is_there = |wanted: [u8; 8]| packed.windows(8).any(|bytes| bytes == wanted);
@@ -868,7 +875,7 @@ fn netlink_is_told_what_tc_would_tell_it() {
     assert_eq!((of(&options, "TCA_CAKE_NAT"), of(&options, "TCA_CAKE_RAW")), (None, None));
 }
 
-/// What the simulator takes of cake's words.
+/// The simulator's parameters of cake's words.
 fn simulated_cake(words: &str) -> CakeParams {
     match parse(words).params() {
         Some(Params::Cake(params)) => params,
@@ -896,9 +903,10 @@ fn what_cake_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
     for words in ["cake", "cake unlimited internet diffserv3 raw egress nowash no-ack-filter"] {
         assert_eq!(simulated_cake(words), usual, "{words}");
     }
-    let said = simulated_cake("cake bandwidth 20mbit lan besteffort dual-dsthost wash ingress");
+    let simulated =
+        simulated_cake("cake bandwidth 20mbit lan besteffort dual-dsthost wash ingress");
     assert_eq!(
-        said,
+        simulated,
         CakeParams {
             bandwidth: Some(20_000_000),
             rtt_ns: 1_000_000,
@@ -939,7 +947,7 @@ fn a_line_s_words_come_to_what_tc_sends_the_kernel() {
         ("bridged-ptm", false, Some(22), None, Some(2)),
         ("overhead 44 atm mpu 64", false, Some(44), Some(64), Some(1)),
         ("atm overhead -4", false, Some(-4), None, Some(1)),
-        // Each on what those before have made.
+        // Each word acts on the result of those before it.
         ("pppoe-ptm ether-vlan", false, Some(34), None, Some(2)),
         ("bridged-ptm ether-vlan", false, Some(26), None, Some(2)),
         ("ethernet ether-vlan ether-vlan", false, Some(46), Some(84), None),
@@ -961,8 +969,8 @@ fn a_line_s_words_come_to_what_tc_sends_the_kernel() {
     ];
     let kinds = [CakeCells::Noatm, CakeCells::Atm, CakeCells::Ptm];
     for (words, raw, overhead, mpu, atm) in sent {
-        let found = simulated_cake(&format!("cake {words}"));
-        let counted = (found.raw, found.overhead, found.mpu, found.cells);
+        let discipline = simulated_cake(&format!("cake {words}"));
+        let counted = (discipline.raw, discipline.overhead, discipline.mpu, discipline.cells);
         let cells = kinds[atm.unwrap_or(0) as usize];
         let expected = (raw || overhead.is_none(), overhead.unwrap_or(0), mpu.unwrap_or(0), cells);
         assert_eq!(counted, expected, "{words}");
@@ -977,7 +985,7 @@ fn a_line_s_words_come_to_what_tc_sends_the_kernel() {
         };
         let expected = [raw.then_some(0), overhead.map(|bytes: i64| bytes as u32), mpu, atm];
         assert_eq!(["RAW", "OVERHEAD", "MPU", "ATM"].map(of), expected, "{words}");
-        // cake_mq's by their numbers; each is 8 bytes long.
+        // cake_mq's attributes by number; each is 8 bytes long.
         let packed = parse(&format!("cake_mq {words}")).packed_options().expect("by netlink");
         let of = |number: u8| {
             let mut rest = &packed[..];
@@ -1001,7 +1009,7 @@ fn a_cake_of_a_recording_of_a_former_release_has_its_line() {
         Discipline::from_params(params.map(|(name, value)| ((*name).to_owned(), value.clone())))
     };
     for (params, words) in [
-        (vec![("layer", UNSAID), ("cells", UNSAID), ("overhead", UNSAID), ("mpu", UNSAID)], "cake"),
+        (vec![("layer", UNSET), ("cells", UNSET), ("overhead", UNSET), ("mpu", UNSET)], "cake"),
         (
             vec![("mpu", n(64)), ("overhead", n(44)), ("cells", text("atm"))],
             "cake atm overhead 44 mpu 64",
@@ -1026,23 +1034,23 @@ fn nat_changes_nothing_and_a_note_says_so() {
 
 #[test]
 fn tbf_s_words_may_be_as_short_as_tc_takes_them() {
-    let whole = parse("tbf rate 10mbit burst 32k latency 50ms");
+    let expected = parse("tbf rate 10mbit burst 32k latency 50ms");
     for short in [
         "tbf rate 10mbit burst 32k lat 50ms",
         "tbf rate 10mbit b 32k la 50ms",
         "tbf rate 10mbit buffer 32k latenc 50ms",
         "tbf rate 10mbit maxburst 32k latency 50ms",
     ] {
-        assert_eq!(parse(short), whole, "{short}");
+        assert_eq!(parse(short), expected, "{short}");
     }
-    // As tc, which tries limit first.
+    // As in tc, which tries limit first.
     assert_eq!(parse("tbf rate 1mbit burst 5k l 60k"), parse("tbf rate 1mbit burst 5k limit 60k"));
     let peak = parse("tbf rate 1mbit burst 5k limit 60k p 2mbit minburst 2k o 4 linkl atm");
     assert_eq!(
         peak.text(),
         "tbf rate 1mbit burst 5120 limit 61440 mtu 2048 peakrate 2mbit overhead 4 linklayer atm"
     );
-    // And noted as the whole word is.
+    // An abbreviated word has the same note as the full one.
     assert_eq!(parse("tbf rate 1mbit burst 5k lat 50").notes.len(), 1);
     for none in ["rat 1mbit burst 5k limit 60k", "rate 1mbit burst 5k limit 60k mp 64"] {
         assert!(Discipline::parse(&format!("tbf {none}")).is_err(), "{none}");
@@ -1053,12 +1061,12 @@ fn tbf_s_words_may_be_as_short_as_tc_takes_them() {
 fn what_prio_s_words_leave_open_is_tc_s_choice_in_the_simulator() {
     let usual = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
     let prio = |bands, priomap| Params::Prio(PrioParams { bands, priomap, limit: 1000 });
-    let mut said = usual;
-    said[..3].copy_from_slice(&[4, 0, 3]);
+    let mut priomap = usual;
+    priomap[..3].copy_from_slice(&[4, 0, 3]);
     for (words, params) in [
         ("prio", prio(3, usual)),
         ("prio bands 8", prio(8, usual)),
-        ("prio bands 5 priomap 4 0 3", prio(5, said)),
+        ("prio bands 5 priomap 4 0 3", prio(5, priomap)),
     ] {
         assert_eq!(parse(words).params(), Some(params), "{words}");
     }
@@ -1080,7 +1088,7 @@ fn what_sfb_s_words_leave_open_is_tc_s_choice_in_the_simulator() {
     let cases = [
         ("sfb", usual.clone()),
         ("sfb limit 300 rehash 9", SfbParams { limit: 300, rehash_ms: 9, ..usual.clone() }),
-        // A fourth more, and what it is a fourth more than.
+        // max is a quarter more than target.
         ("sfb target 40", SfbParams { max: 50, target: 40, ..usual.clone() }),
         ("sfb max 10", SfbParams { max: 10, target: 8, ..usual.clone() }),
         ("sfb max 10 target 9", SfbParams { max: 10, target: 9, ..usual.clone() }),
@@ -1133,9 +1141,9 @@ fn what_choke_s_words_leave_open_is_tc_s_choice_in_the_simulator() {
 
 #[test]
 fn what_ets_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
-    let map = |said: &[u8], last: u8| {
+    let map = |given: &[u8], last: u8| {
         let mut map = [last; 16];
-        map[..said.len()].copy_from_slice(said);
+        map[..given.len()].copy_from_slice(given);
         map
     };
     let plain = |bands, strict, quanta: &[u32], priomap| EtsParams {
@@ -1174,9 +1182,9 @@ fn tbf_s_latency_is_a_limit() {
         // 10 ms at the peak rate and its bucket are less than 10 ms at the rate and the burst.
         ("latency 10ms peakrate 8.8mbit mtu 1514", tbf(12_514, Some(8_800_000), 1_514)),
     ] {
-        let found = parse(&format!("tbf rate 8mbit burst 5000 {words}"));
-        assert_eq!(found.params(), Some(params), "{words}");
-        assert!(found.text().contains(" limit "), "{words}");
+        let discipline = parse(&format!("tbf rate 8mbit burst 5000 {words}"));
+        assert_eq!(discipline.params(), Some(params), "{words}");
+        assert!(discipline.text().contains(" limit "), "{words}");
     }
 }
 
@@ -1295,7 +1303,8 @@ fn what_sfq_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
     };
     let cases = [
         ("sfq", usual.clone()),
-        // What a limit allows, there are slots: one more than that only where none is said.
+        // A given limit bounds the number of slots; by default there is one slot more than the
+        // limit.
         ("sfq limit 127", SfqParams { flows: 127, ..usual.clone() }),
         (
             "sfq limit 9000 flows 30 depth 10",
@@ -1342,9 +1351,9 @@ fn what_sfq_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
 fn every_choice_of_cake_is_the_simulator_s() {
     let cake = record("cake").expect("a record").grammars[0].flags;
     for flag in cake {
-        let found = parse(&format!("cake {}", flag.word));
-        assert_eq!(found.lacking(), None, "{}", flag.word);
-        assert!(found.params().is_some(), "{}", flag.word);
+        let discipline = parse(&format!("cake {}", flag.word));
+        assert_eq!(discipline.lacking(), None, "{}", flag.word);
+        assert!(discipline.params().is_some(), "{}", flag.word);
     }
     let error = Discipline::parse("cake autorate-ingress").expect_err("no engine has it");
     assert!(error.hint.contains("bandwidth"), "{error}");
@@ -1428,11 +1437,11 @@ fn one_s_own_discipline_is_a_file_a_class_and_numbers() {
     let fields = known.fields().iter().map(|(name, value)| (name.to_owned(), value.clone()));
     assert_eq!(Discipline::from_params([kind].into_iter().chain(fields)).unwrap(), known);
     let refusals = [
-        ("my_aqm.py", "'my_aqm.py' names no class of its file"),
+        ("my_aqm.py", "'my_aqm.py' does not name a class of its file"),
         ("my_aqm.py:Mine target", "Mine: target needs a number"),
-        ("my_aqm.py:Mine target soon", "Mine: target 'soon' is no number"),
-        ("my_aqm.py:Mine 5ms target", "Mine: '5ms' is no name of a number"),
-        ("my_aqm.py:Mine a 1 a 2", "Mine: a sets what was set before"),
+        ("my_aqm.py:Mine target soon", "Mine: target 'soon' is not a number"),
+        ("my_aqm.py:Mine 5ms target", "Mine: '5ms' is not the name of a number"),
+        ("my_aqm.py:Mine a 1 a 2", "Mine: a sets a parameter again"),
         ("own", "unknown queue discipline 'own'"),
     ];
     for (words, problem) in refusals {

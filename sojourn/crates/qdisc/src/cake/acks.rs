@@ -74,18 +74,18 @@ impl AckFilter {
         let own = connection(tail);
         // The oldest unnecessary ACK: its place, the one before it, and whether it echoes ECE.
         let mut oldest: Option<(u32, u32, bool)> = None;
-        let mut found = 0;
+        let mut unnecessary = 0;
         let (mut before, mut place) = (NONE, head);
         while place != tail {
             if let Some(view) = self.views[place as usize].filter(|_| connection(place) == own) {
                 if oldest.is_some_and(|(.., ece)| ece != view.ece) {
                     oldest = None;
-                    found -= 1;
+                    unnecessary -= 1;
                 }
                 if view.is_unnecessary_after(&new) {
                     oldest.get_or_insert((place, before, view.ece));
-                    found += 1;
-                    if found > 1 {
+                    unnecessary += 1;
+                    if unnecessary > 1 {
                         break;
                     }
                 }
@@ -94,7 +94,7 @@ impl AckFilter {
         }
         let (drop, ahead, ece) = oldest?;
         let alone = slab.behind(drop) == tail && ece == new.ece;
-        (found > 1 || (self.aggressive && alone)).then_some((drop, ahead))
+        (unnecessary > 1 || (self.aggressive && alone)).then_some((drop, ahead))
     }
 }
 

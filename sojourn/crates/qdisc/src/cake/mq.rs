@@ -187,8 +187,8 @@ mod tests {
         };
         // The first packet left at the whole rate: its cake looked before the second arrived. Then
         // each packet takes twice as long.
-        let found = times(&mut q, 0);
-        assert_eq!(found, [0, 1_514_000, 4_542_000]);
+        let actual = times(&mut q, 0);
+        assert_eq!(actual, [0, 1_514_000, 4_542_000]);
         assert_eq!(q.looks[1].active, 2);
     }
 

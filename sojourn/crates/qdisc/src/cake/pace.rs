@@ -22,9 +22,9 @@ impl Pace {
         if rate == 0 {
             return Pace { rate_ns: 0, shift: 0 };
         }
-        let whole = (1_000_000_000u64 << BITS) / rate.max(LEAST_RATE);
-        let surplus = (u64::BITS - BITS).saturating_sub(whole.leading_zeros());
-        Pace { rate_ns: whole >> surplus, shift: BITS - surplus }
+        let per_byte = (1_000_000_000u64 << BITS) / rate.max(LEAST_RATE);
+        let surplus = (u64::BITS - BITS).saturating_sub(per_byte.leading_zeros());
+        Pace { rate_ns: per_byte >> surplus, shift: BITS - surplus }
     }
 
     pub(super) fn is_unlimited(self) -> bool {

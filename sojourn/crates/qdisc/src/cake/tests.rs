@@ -73,8 +73,8 @@ fn a_slow_rate_raises_target_and_interval() {
         (20, 5 * MS, 100 * MS, 605_600, 610),
         (50, 5 * MS, 100 * MS, 242_240, 1514),
     ] {
-        let [found] = tins(Some(mbit * 1_000_000), TinMode::Besteffort)[..] else { panic!() };
-        assert_eq!(found, (target, interval, mtu_time, quantum), "{mbit} Mbit/s");
+        let [actual] = tins(Some(mbit * 1_000_000), TinMode::Besteffort)[..] else { panic!() };
+        assert_eq!(actual, (target, interval, mtu_time, quantum), "{mbit} Mbit/s");
     }
     assert_eq!(tins(None, TinMode::Besteffort), [(5 * MS, 100 * MS, 0, 1514)]);
     let four = tins(Some(10_000_000), TinMode::Diffserv4);
@@ -190,9 +190,9 @@ fn share(picks: &[usize], tin: usize) -> f64 {
 #[test]
 fn the_highest_tin_within_its_rate_goes_first() {
     let four = [(0, 0), (1, 8), (2, 34), (3, 46)];
-    let found = picks(TinMode::Diffserv4, &four, 1600);
-    assert_eq!(found[..16], [3, 2, 2, 1, 3, 2, 2, 0, 3, 2, 2, 0, 3, 2, 2, 0]);
-    assert_eq!([0, 1, 2, 3].map(|tin| share(&found, tin)), [0.1875, 0.0625, 0.5, 0.25]);
+    let actual = picks(TinMode::Diffserv4, &four, 1600);
+    assert_eq!(actual[..16], [3, 2, 2, 1, 3, 2, 2, 0, 3, 2, 2, 0, 3, 2, 2, 0]);
+    assert_eq!([0, 1, 2, 3].map(|tin| share(&actual, tin)), [0.1875, 0.0625, 0.5, 0.25]);
 
     let three = picks(TinMode::Diffserv3, &[(0, 0), (1, 8), (2, 46)], 1600);
     assert_eq!(three[..16], [2, 1, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0]);
@@ -208,8 +208,8 @@ fn the_highest_tin_within_its_rate_goes_first() {
 fn eight_backlogged_tins_starve_the_lower_five() {
     let eight = [1, 8, 0, 24, 18, 16, 46, 48];
     let all: Vec<(usize, u8)> = eight.into_iter().enumerate().collect();
-    let found = picks(TinMode::Diffserv8, &all, 2000);
-    let shares: Vec<f64> = (0..8).map(|tin| share(&found, tin)).collect();
+    let actual = picks(TinMode::Diffserv8, &all, 2000);
+    let shares: Vec<f64> = (0..8).map(|tin| share(&actual, tin)).collect();
     for (tin, expected) in [(7, 0.393), (6, 0.449), (5, 0.158)] {
         assert!((shares[tin] - expected).abs() < 0.01, "tin {tin}: {shares:?}");
     }
@@ -282,7 +282,7 @@ fn eight_flows_of_a_set_have_queues_of_their_own_and_the_ninth_shares() {
     let mut flows = Flows::new([false; 2], 1514);
     let mut rng = Rng::new(1, "ways");
     let queue = |flows: &mut Flows, flow: u32| flows.queue(flow * 1024 + 21, || [0; 2]);
-    let found: Vec<usize> = (0..9)
+    let actual: Vec<usize> = (0..9)
         .map(|flow| {
             let index = queue(&mut flows, flow);
             flows.arrived(index, &mut rng);
@@ -290,7 +290,7 @@ fn eight_flows_of_a_set_have_queues_of_their_own_and_the_ninth_shares() {
         })
         .collect();
     // From the slot on, around its set of eight. The ninth flow takes over the slot.
-    assert_eq!(found, [21, 22, 23, 16, 17, 18, 19, 20, 21]);
+    assert_eq!(actual, [21, 22, 23, 16, 17, 18, 19, 20, 21]);
     assert_eq!(queue(&mut flows, 3), 16);
     assert_eq!(queue(&mut flows, 8), 21);
     // The first flow's tag is gone. It finds a queue at rest, if there is one.
@@ -330,9 +330,9 @@ fn flows_share_or_hosts_and_then_their_flows() {
         (Isolation::DualDsthost, [0.25; 4]),
         (Isolation::TripleIsolate, [0.25; 4]),
     ] {
-        let found = shares(isolation);
-        let near = found.iter().zip(expected).all(|(share, fair)| (share - fair).abs() < 0.01);
-        assert!(near, "{isolation:?}: {found:?}");
+        let actual = shares(isolation);
+        let near = actual.iter().zip(expected).all(|(share, fair)| (share - fair).abs() < 0.01);
+        assert!(near, "{isolation:?}: {actual:?}");
     }
     // There is one queue per source: that of the three flows sends as much as that of the one.
     let [first, ..] = shares(Isolation::Srchost);

@@ -54,19 +54,19 @@ impl Protection {
 
     /// The bucket of this flow, otherwise a free one, otherwise the shared one.
     fn bucket(&mut self, flow: u64, hash: u32, now: Time) -> usize {
-        let mut found = BUCKETS;
+        let mut bucket = BUCKETS;
         for attempt in 0..ATTEMPTS {
             let index = (hash >> (BITS * attempt as u32)) as usize % BUCKETS;
             if self.buckets[index].flow == Some(flow) {
-                found = index;
+                bucket = index;
                 break;
             }
-            if found == BUCKETS && self.buckets[index].expires <= now {
-                found = index;
+            if bucket == BUCKETS && self.buckets[index].expires <= now {
+                bucket = index;
             }
         }
-        self.buckets[found].flow = (found < BUCKETS).then_some(flow);
-        found
+        self.buckets[bucket].flow = (bucket < BUCKETS).then_some(flow);
+        bucket
     }
 
     /// Adds a packet to the score of a bucket, and returns the score.

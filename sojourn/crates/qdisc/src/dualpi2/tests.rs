@@ -71,12 +71,12 @@ fn packet(ecn: Ecn, body: u32) -> Packet<u32> {
 struct Played<Q> {
     queue: Q,
     verdicts: Vec<Verdict<u32>>,
-    came: u32,
+    arrivals: u32,
 }
 
 impl<Q> Played<Q> {
     fn new(queue: Q) -> Self {
-        Played { queue, verdicts: Vec::new(), came: 0 }
+        Played { queue, verdicts: Vec::new(), arrivals: 0 }
     }
 
     fn dropped(&self) -> Vec<(u32, Cause)> {
@@ -102,8 +102,8 @@ impl Played<LinuxDualPi2<u32>> {
     /// select the queue.
     fn arrive(&mut self, side: Side, ecn: Ecn, many: u32, at: Time) {
         for _ in 0..many {
-            self.queue.enqueue_to(side, packet(ecn, self.came), at, &mut self.verdicts);
-            self.came += 1;
+            self.queue.enqueue_to(side, packet(ecn, self.arrivals), at, &mut self.verdicts);
+            self.arrivals += 1;
         }
     }
 
@@ -362,10 +362,10 @@ fn signalled(params: &LinuxDualPi2Params, side: Side, ecn: Ecn, p: f64) -> (f64,
     (share(played.dropped().len()), share(played.marks(Cause::Early)))
 }
 
-fn near(found: (f64, f64), expected: (f64, f64)) {
+fn near(actual: (f64, f64), expected: (f64, f64)) {
     // Four standard deviations of 20 000 draws are 0.014.
-    let apart = (found.0 - expected.0).abs().max((found.1 - expected.1).abs());
-    assert!(apart < 0.015, "{found:?}, expected {expected:?}");
+    let apart = (actual.0 - expected.0).abs().max((actual.1 - expected.1).abs());
+    assert!(apart < 0.015, "{actual:?}, expected {expected:?}");
 }
 
 #[test]
@@ -422,8 +422,8 @@ fn of(params: DualPi2Params, mbit: u64) -> Played<DualPi2<u32>> {
 impl Played<DualPi2<u32>> {
     fn come(&mut self, ecn: Ecn, many: u32, at: Time) {
         for _ in 0..many {
-            self.queue.enqueue(packet(ecn, self.came), at, &mut self.verdicts);
-            self.came += 1;
+            self.queue.enqueue(packet(ecn, self.arrivals), at, &mut self.verdicts);
+            self.arrivals += 1;
         }
     }
 
@@ -630,8 +630,8 @@ fn docsis_computes_c_s_delay_from_the_rate_that_l_leaves() {
     // none, half or all. L's rate counts up to its share, 230/256.
     for (l_sent, mbit) in [(0, 10.0), (10_000, 5.0), (20_000, 260.0 / 256.0)] {
         let expected = 8.0 * 15_140.0 / (mbit * 1e6);
-        let found = law.c_delay(l_sent);
-        assert!((found - expected).abs() < 1e-9, "{l_sent}: {found}, not {expected}");
+        let actual = law.c_delay(l_sent);
+        assert!((actual - expected).abs() < 1e-9, "{l_sent}: {actual}, not {expected}");
     }
 }
 
@@ -672,14 +672,14 @@ fn an_outage_leaves_docsis_the_rate_that_was() {
 
 #[test]
 fn docsis_has_room_for_two_full_packets_in_c_and_eight_in_l_however_slow_the_link() {
-    let kept = |bps, ecn| {
+    let accepted = |bps, ecn| {
         let mut played = docsis_at(bps, docsis());
         played.come(ecn, 200, SECOND);
         200 - played.dropped().len()
     };
-    assert_eq!([Ecn::NotEct, Ecn::Ect1].map(|ecn| kept(100_000, ecn)), [2, 8]);
+    assert_eq!([Ecn::NotEct, Ecn::Ect1].map(|ecn| accepted(100_000, ecn)), [2, 8]);
     // The bytes of 100 ms and of 10 ms at 20 Mbit/s.
-    assert_eq!([Ecn::NotEct, Ecn::Ect1].map(|ecn| kept(20_000_000, ecn)), [165, 16]);
+    assert_eq!([Ecn::NotEct, Ecn::Ect1].map(|ecn| accepted(20_000_000, ecn)), [165, 16]);
 }
 
 #[test]

@@ -192,8 +192,8 @@ fn many_updates_of_the_rfcs_laws_at_once_are_as_many_one_by_one() {
 }
 
 /// Equal within a unit of the last digit that is given.
-fn close(found: f64, expected: f64) -> bool {
-    (found - expected).abs() <= 1e-6 * expected.abs().max(1e-9)
+fn close(actual: f64, expected: f64) -> bool {
+    (actual - expected).abs() <= 1e-6 * expected.abs().max(1e-9)
 }
 
 fn rfc_series(start: f64, old: f64, delays: &[f64]) -> Vec<f64> {
@@ -233,9 +233,9 @@ fn the_rfc_s_p_moves_as_its_appendix_a_does() {
         ),
     ];
     for (start, old, delays, expected) in series {
-        let found = rfc_series(*start, *old, delays);
-        for (found, expected) in found.iter().zip(*expected) {
-            assert!(close(*found, *expected), "{found} instead of {expected}");
+        let actual = rfc_series(*start, *old, delays);
+        for (actual, expected) in actual.iter().zip(*expected) {
+            assert!(close(*actual, *expected), "{actual} instead of {expected}");
         }
     }
     assert!(close(rfc_series(0.0, 0.0, &[20.0; 8])[7], 4.669189e-5));
@@ -486,8 +486,8 @@ fn linux_s_timer_counts_jiffies() {
     // HZ 250: 500 ms are 125 jiffies, which the wheel rounds up to a multiple of 8. 15 ms are 4
     // jiffies, set at each expiry and a jiffy late. So one expiry is at 512 ms, and there were
     // others before.
-    let found = timer(15 * MS);
-    assert_eq!((found.next(), found.period), (Time(12 * MS), Span::from_millis(20)));
+    let actual = timer(15 * MS);
+    assert_eq!((actual.next(), actual.period), (Time(12 * MS), Span::from_millis(20)));
     assert_eq!(timer(16 * MS).period, Span::from_millis(20));
     assert_eq!(timer(16 * MS + 1).period, Span::from_millis(24));
     assert_eq!(timer(0).period, Span::from_millis(4));

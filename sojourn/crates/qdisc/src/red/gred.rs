@@ -350,8 +350,8 @@ mod tests {
         for queue in &mut q.queues {
             (queue.red.min, queue.red.max) = (100_000, 200_000);
         }
-        let kept = |q: &mut Gred<()>, ds| (0..9).filter(|_| send(q, ds).is_none()).count();
-        assert_eq!((kept(&mut q, FIRST), kept(&mut q, SECOND)), (8, 5));
+        let accepted = |q: &mut Gred<()>, ds| (0..9).filter(|_| send(q, ds).is_none()).count();
+        assert_eq!((accepted(&mut q, FIRST), accepted(&mut q, SECOND)), (8, 5));
         assert_eq!(dropped(send(&mut q, SECOND)), Some(Cause::Limit));
         // Above max ECN-capable packets are marked if there is room for them.
         q.queues[0].red.max = 0;

@@ -1,6 +1,6 @@
-//! adt: a drop-tail queue that adapts its limit. Linux has none.
+//! adt: a drop-tail queue that adapts its limit. Linux does not have it.
 //!
-//! Source: Stanojevic, Shorten, Kellett 2006, whose published settings are the defaults.
+//! Source: Stanojevic, Shorten, Kellett 2006; their published settings are the defaults.
 
 use super::{LIMIT, refused};
 use crate::error::TcError;
@@ -14,9 +14,9 @@ pub(super) static ADT: Record = Record {
         kind: "adt",
         words: &[
             LIMIT,
-            word("utilisation", "NUMBER", Read::Above(0.0, 1.0)),
-            word("increase", "NUMBER", Read::Above(1.0, 10.0)),
-            word("weight", "NUMBER", Read::Above(0.0, 1.0)),
+            word("utilisation", "NUMBER", Read::RealAbove(0.0, 1.0)),
+            word("increase", "NUMBER", Read::RealAbove(1.0, 10.0)),
+            word("weight", "NUMBER", Read::RealAbove(0.0, 1.0)),
             time("sample", "sample_ns", Read::PositiveTime),
             word("rate", "RATE", Read::Rate),
             word("start", "PACKETS", Read::Count(1, U32)),
@@ -28,9 +28,9 @@ pub(super) static ADT: Record = Record {
             ("increase", Value::Real(1.01)),
             ("weight", Value::Real(0.1)),
             ("sample_ns", Value::Count(300_000_000)),
-            ("rate", Value::Unsaid),
-            ("start", Value::Unsaid),
-            ("packet", Value::Unsaid),
+            ("rate", Value::Unset),
+            ("start", Value::Unset),
+            ("packet", Value::Unset),
         ],
         always: &["limit"],
         complete,
@@ -40,7 +40,7 @@ pub(super) static ADT: Record = Record {
     least: "adt",
     without_a_rate: |fields| {
         let problem = "adt needs a rate, and this link has none";
-        (!fields.get("rate").is_said()).then(|| TcError::new(problem, "write adt rate 20mbit"))
+        (!fields.get("rate").is_set()).then(|| TcError::new(problem, "write adt rate 20mbit"))
     },
     ..Record::NONE
 };

@@ -1,4 +1,4 @@
-//! avq: Kunniyur and Srikant's. Linux has none, so the words are ours, after the paper.
+//! avq: Kunniyur and Srikant. Linux does not have it, so the words are ours, after the paper.
 
 use crate::error::TcError;
 use crate::grammar::{Grammar, Read, Value, off, on, word};
@@ -10,8 +10,8 @@ pub(super) static AVQ: Record = Record {
         kind: "avq",
         words: &[
             word("limit", "BYTES", Read::Size),
-            word("gamma", "NUMBER", Read::Above(0.0, 1.0)),
-            word("alpha", "NUMBER", Read::Above(0.0, 1000.0)),
+            word("gamma", "NUMBER", Read::RealAbove(0.0, 1.0)),
+            word("alpha", "NUMBER", Read::RealAbove(0.0, 1000.0)),
             word("rate", "RATE", Read::Rate),
         ],
         flags: &[on("ecn", "ecn"), off("noecn", "ecn")],
@@ -19,7 +19,7 @@ pub(super) static AVQ: Record = Record {
             ("limit", Value::Count(150_000)),
             ("gamma", Value::Real(0.98)),
             ("alpha", Value::Real(0.15)),
-            ("rate", Value::Unsaid),
+            ("rate", Value::Unset),
             ("ecn", Value::Flag(false)),
         ],
         ..Grammar::NONE
@@ -29,7 +29,7 @@ pub(super) static AVQ: Record = Record {
     counts: Counts::Bytes,
     without_a_rate: |fields| {
         let problem = "avq needs a rate, and this link has none";
-        (!fields.get("rate").is_said()).then(|| TcError::new(problem, "write avq rate 20mbit"))
+        (!fields.get("rate").is_set()).then(|| TcError::new(problem, "write avq rate 20mbit"))
     },
     ..Record::NONE
 };

@@ -1,23 +1,23 @@
-//! What prio, ets, drr and gred say of their bands or classes.
+//! The common words for bands and classes of prio, ets, drr and gred.
 
 use super::refused;
 use crate::error::TcError;
 use crate::grammar::Value;
 
-/// The most that they take (TCQ_PRIO_BANDS, TCQ_ETS_MAX_BANDS).
+/// The largest number of bands (TCQ_PRIO_BANDS, TCQ_ETS_MAX_BANDS).
 pub(super) const MOST_BANDS: u64 = 16;
-/// Packets of each band: the device's txqueuelen.
+/// The limit of each band, packets: the device's txqueuelen.
 pub(super) const USUAL_LIMIT: u64 = 1_000;
-/// What a packet's priority can be.
+/// The number of priorities.
 pub(super) const PRIORITIES: usize = 16;
 
-/// Numbers as the simulator reads a list.
+/// Numbers as a list that the simulator reads.
 pub(super) fn written<T: ToString>(numbers: &[T]) -> Value {
     let written: Vec<String> = numbers.iter().map(T::to_string).collect();
     Value::Text(written.join(" ").into())
 }
 
-/// What tc and Linux refuse of a priomap.
+/// Refuses a priomap that tc or Linux refuses.
 pub(super) fn check_map(kind: &str, map: &[u64], bands: u64, hint: &str) -> Result<(), TcError> {
     if map.len() > PRIORITIES {
         let problem =

@@ -1,4 +1,4 @@
-//! blue: Feng, Kandlur, Saha and Shin's. Linux has it within sfb alone, so the words are ours, after
+//! blue: Feng, Kandlur, Saha and Shin. Linux has it only within sfb, so the words are ours, after
 //! the papers.
 
 use super::LIMIT;
@@ -12,8 +12,8 @@ pub(super) static BLUE: Record = Record {
         words: &[
             LIMIT,
             time("freeze_time", "freeze_ns", Read::Time),
-            word("increment", "NUMBER", Read::Above(0.0, 1.0)),
-            word("decrement", "NUMBER", Read::Above(0.0, 1.0)),
+            word("increment", "NUMBER", Read::RealAbove(0.0, 1.0)),
+            word("decrement", "NUMBER", Read::RealAbove(0.0, 1.0)),
         ],
         flags: &[on("ecn", "ecn"), off("noecn", "ecn")],
         defaults: &[

@@ -1,18 +1,20 @@
-//! cake: tc-cake(8). In a scenario its words are passed on to Linux as they are, and what nobody
-//! said is Linux's choice; `simulated` fills that in for the simulator. `live` is cake as the shaper
-//! of an interface, whose rate and line are said elsewhere.
+//! cake: tc-cake(8). A scenario's words are passed to Linux unchanged, and unset parameters are
+//! left to Linux; `simulated` fills them in for the simulator. `live` is cake as the shaper of an
+//! interface, whose rate and line are set elsewhere.
 
 use super::whole_microseconds;
 use crate::discipline::Discipline;
 use crate::error::TcError;
-use crate::grammar::{Fields, Grammar, Idle, InOrder, Read, Value, Word, off, on, one, time, word};
+use crate::grammar::{
+    Fields, Grammar, Ignored, InOrder, Read, Value, Word, off, on, one, time, word,
+};
 use crate::layer::{LAYERS, VLAN, VLAN_BYTES};
 use crate::linux::{Attribute, End, Linux, Options, Packed, Why, packed};
 use crate::record::Record;
 use link::{Cells, Framing};
 use qdisc::Cause;
 
-/// Groups of words of which one at most is said, and what stands behind them.
+/// Groups of words that exclude each other, and the words behind them.
 macro_rules! flags {
     ($($more:expr),*) => {
         flags!(@
@@ -36,25 +38,26 @@ macro_rules! flags {
     };
 }
 
-/// A line's words add up, and each replaces what it says of those before.
+/// The words of a line accumulate. Each replaces only the part of the earlier words that it sets.
 const LINE: Option<InOrder> = Some(InOrder { field: "line", repeatable: &["ether-vlan"] });
 
-/// Each had a parameter of its own, and a name's cells and `mpu` were the last to be heard.
+/// In earlier releases each of these was a parameter. A name's cells and its `mpu` took effect
+/// last.
 const FORMER: &[&str] = &["cells", "layer", "overhead", "mpu"];
 
 const SYNONYMS: &[(&str, &str)] = &[("diffserv", "diffserv4")];
 
-const IDLE: &[Idle] = &[
-    Idle { word: "nonat", note: None },
-    Idle {
+const IDLE: &[Ignored] = &[
+    Ignored { word: "nonat", note: None },
+    Ignored {
         word: "nat",
         note: Some((
             "nat changes nothing here: no engine translates addresses, so cake sees each host's own",
             "leave it out",
         )),
     },
-    // tc reads it, and does nothing.
-    Idle { word: "via-ethernet", note: None },
+    // tc reads it and ignores it.
+    Ignored { word: "via-ethernet", note: None },
 ];
 
 const NO_MARKS: &str = "leave it out: no firewall gives packets a mark; write dscp at the flows";
@@ -68,7 +71,7 @@ pub(super) static CAKE: Record = Record {
         complete: one_way_of_saying,
         synonyms: SYNONYMS,
         in_order: LINE,
-        idle: IDLE,
+        ignored: IDLE,
         elsewhere: &[
             ("autorate-ingress", "no engine estimates the rate: write bandwidth RATE"),
             ("fwmark", NO_MARKS),
@@ -82,7 +85,7 @@ pub(super) static CAKE: Record = Record {
         options: Options::Attributes("TCA_CAKE", ATTRIBUTES),
         end: End::Departure,
         counting,
-        // Its control law and its limit share a counter: nearly all are the law's.
+        // The control law and the limit share a counter. Nearly all drops are the law's.
         drops: Why::Always(Cause::Target),
         ..Linux::PLAIN
     }),
@@ -92,7 +95,7 @@ pub(super) static CAKE: Record = Record {
     ..Record::NONE
 };
 
-/// Linux 7.3's: a cake for each queue of a card. `sync_time` is ours: Linux's is fixed.
+/// Linux 7.3's cake_mq: a cake for each queue of a card. `sync_time` is ours; it is fixed in Linux.
 pub(crate) static CAKE_MQ: Record = Record {
     kind: "cake_mq",
     grammars: &[Grammar {
@@ -102,7 +105,7 @@ pub(crate) static CAKE_MQ: Record = Record {
         complete: one_way_of_saying,
         synonyms: SYNONYMS,
         in_order: LINE,
-        idle: IDLE,
+        ignored: IDLE,
         elsewhere: &[
             ("autorate-ingress", "cake_mq refuses it: write bandwidth RATE"),
             ("fwmark", NO_MARKS),
@@ -128,7 +131,7 @@ pub(crate) static CAKE_MQ: Record = Record {
 
 const SYNC_NS: u64 = 200_000;
 
-/// What Linux says to a cake_mq.
+/// Refuses a cake_mq that Linux can't run.
 pub(crate) fn as_linux_has_it(fields: &Fields) -> Result<(), TcError> {
     if fields.count("sync_ns").is_some_and(|ns| ns != SYNC_NS) {
         let problem = "cake_mq: Linux's sync_time is 200us, and can't be set";
@@ -143,8 +146,8 @@ fn simulated_mq(fields: &Fields) -> Vec<(&'static str, Value)> {
     params
 }
 
-/// The attributes by their numbers. What a word for an RTT or a line stands for tc would fill in; so
-/// does this.
+/// The attributes by number. For a word for an RTT or a line, the values are those that tc would
+/// fill in.
 const MQ_ATTRIBUTES: &[Packed] = &[
     Packed {
         number: 2,
@@ -166,10 +169,10 @@ const MQ_ATTRIBUTES: &[Packed] = &[
     packed(17, |fields| number_of(fields, "gso", &["no-split-gso", "split-gso"])),
 ];
 
-/// A parameter as the simulator has it: a number, or the number of a word.
+/// A parameter's number in the kernel: the number itself, or the index of a word.
 fn filled_in(fields: &Fields, name: &str, words: &[&str]) -> Option<u64> {
     let (_, value) = simulated(fields).into_iter().find(|(each, _)| *each == name)?;
-    let number = |said: &str| words.iter().position(|word| *word == said);
+    let number = |name: &str| words.iter().position(|word| *word == name);
     value.count().or_else(|| Some(number(value.text()?)? as u64))
 }
 
@@ -184,7 +187,7 @@ const WORDS: &[Word] = &[
     Word { word: "mpu", field: "line", shows: "BYTES", read: Read::Count(0, 256) },
 ];
 
-/// Of tc's `overhead`.
+/// The least value of tc's `overhead`.
 const LEAST: i64 = -64;
 const MOST: i64 = 256;
 
@@ -199,7 +202,7 @@ const PATHS_NS: &[(&str, u64)] = &[
     ("satellite", 1_000_000_000),
     ("interplanetary", 1_000_000_000_000),
 ];
-/// By whom it shares, in the order of the kernel's numbers.
+/// The isolation modes, in the order of the kernel's numbers.
 const ISOLATIONS: &[&str] = &[
     "flowblind",
     "srchost",
@@ -210,7 +213,7 @@ const ISOLATIONS: &[&str] = &[
     "dual-dsthost",
     "triple-isolate",
 ];
-/// Likewise.
+/// The tin modes, in the order of the kernel's numbers.
 const TINS: &[&str] = &["diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence"];
 const ACK_FILTERS: &[&str] = &["no-ack-filter", "ack-filter", "ack-filter-aggressive"];
 const CELLS: &[Cells] = &[Cells::None, Cells::Atm, Cells::Ptm];
@@ -230,7 +233,7 @@ const ATTRIBUTES: &[Attribute] = &[
         value: |fields| number_of(fields, "shaping", &["egress", "ingress"]),
     },
     Attribute { name: "RTT", value: |fields| whole_microseconds(fields, "rtt_ns") },
-    // As tc does it: a twentieth.
+    // A twentieth of the RTT, as in tc.
     Attribute {
         name: "TARGET",
         value: |fields| Some((whole_microseconds(fields, "rtt_ns")? / 20).max(1)),
@@ -244,28 +247,28 @@ const ATTRIBUTES: &[Attribute] = &[
 ];
 
 fn number_of(fields: &Fields, field: &str, words: &[&str]) -> Option<u64> {
-    let said = fields.get(field).text()?;
-    words.iter().position(|word| *word == said).map(|number| number as u64)
+    let given = fields.get(field).text()?;
+    words.iter().position(|word| *word == given).map(|number| number as u64)
 }
 
 fn one_way_of_saying(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
     for (field, other) in [("bandwidth", "free"), ("rtt_ns", "path")] {
-        if fields.get(field).is_said()
-            && let Some(said) = fields.get(other).text()
+        if fields.get(field).is_set()
+            && let Some(given) = fields.get(other).text()
         {
             let word = field.trim_end_matches("_ns");
-            let problem = format!("cake: {said} and {word} say the same thing differently");
+            let problem = format!("cake: {given} and {word} exclude each other");
             return Err(TcError::new(problem, "keep one of them"));
         }
     }
     Ok(())
 }
 
-/// The simulator's parameters: what nobody said is tc's choice, or else Linux's.
+/// The simulator's parameters. Unset parameters get tc's default, or else Linux's.
 fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
     let word = |field: &str, usual: &'static str| {
-        let said = fields.get(field);
-        if said.is_said() { said.clone() } else { Value::word(usual) }
+        let given = fields.get(field);
+        if given.is_set() { given.clone() } else { Value::word(usual) }
     };
     let chosen = |field: &str, word: &str| Value::Flag(fields.get(field).text() == Some(word));
     let path = fields.get("path").text();
@@ -288,11 +291,11 @@ fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// What a line's words come to. What none of them says is `None`, and tc tells the kernel nothing
-/// of it.
+/// The result of a line's words. Values that no word sets are `None`, and tc does not send them to
+/// the kernel.
 #[derive(Default)]
 struct Line {
-    /// `overhead` is beside the packet as queued, not beside the IP packet.
+    /// `overhead` is added to the packet as queued, not to the IP packet.
     raw: bool,
     overhead: Option<i64>,
     mpu: Option<u64>,
@@ -300,7 +303,7 @@ struct Line {
 }
 
 impl Line {
-    /// As tc does it, a word after the other: a name adds its overhead to what there is, and
+    /// Applies the words one after the other, as tc does: a name adds to the overhead, and
     /// `overhead`, `raw` and `conservative` replace it.
     fn of(fields: &Fields) -> Line {
         let mut line = Line::default();
@@ -337,7 +340,7 @@ impl Line {
         line
     }
 
-    /// The attributes of the kernel's options.
+    /// The values of the kernel's attributes; `None` is not sent.
     fn raw(&self) -> Option<u64> {
         self.raw.then_some(0)
     }
@@ -351,8 +354,8 @@ impl Line {
     }
 }
 
-/// Linux takes the device's header off what tc-stab(8) made of a packet's size, to have the IP
-/// packet. With `raw` it takes off nothing: then the overhead is beside what tc-stab(8) counts.
+/// Linux subtracts the device's header from a packet's size after tc-stab(8), to get the IP packet.
+/// With `raw` it subtracts nothing, so the overhead is added to the size after tc-stab(8).
 fn counting(fields: &Fields, header: u32) -> Result<Fields, TcError> {
     let line = Line::of(fields);
     let Some(overhead) = line.overhead.filter(|_| !line.raw) else {
@@ -361,7 +364,7 @@ fn counting(fields: &Fields, header: u32) -> Result<Fields, TcError> {
     let beside = overhead - i64::from(header);
     if beside < LEAST {
         let problem = format!(
-            "cake: overhead {overhead} is {beside} beside a header of {header}, and tc's least is {LEAST}"
+            "cake: overhead {overhead} is {beside} after a header of {header} is subtracted, and tc's least is {LEAST}"
         );
         let hint = format!("write an overhead of at least {}", LEAST + i64::from(header));
         return Err(TcError::new(problem, hint));
@@ -382,11 +385,10 @@ fn cells_word(cells: Cells) -> &'static str {
     }
 }
 
-const RATE_SAID: &str = "--up and --down say the rate";
-const LINE_SAID: &str = "--link says it";
+const RATE_SAID: &str = "--up and --down set the rate";
+const LINE_SAID: &str = "--link sets the line";
 
-/// cake's words for a live interface: it may be told of NAT; its rate and its line are not its own
-/// to say.
+/// cake's words for a live interface. NAT may be given; the rate and the line are set elsewhere.
 static LIVE: Grammar = Grammar {
     kind: "cake",
     words: WORDS,
@@ -403,11 +405,11 @@ static LIVE: Grammar = Grammar {
     ..Grammar::NONE
 };
 
-/// cake as the shaper of an interface, at a rate in bit/s and for a link layer (`None`: a packet is
-/// counted as Linux counts it), with every choice made.
+/// cake as the shaper of an interface, with every choice made, at a rate in bit/s and for a link
+/// layer. `None`: a packet has the size that Linux counts.
 ///
-/// What arrives has priorities that strangers set: they are not followed unless asked for, and are
-/// washed off.
+/// Strangers set the priorities of packets that arrive. These priorities are ignored unless the
+/// words ask for them, and are cleared.
 pub fn live(
     words: &str,
     bps: u64,
@@ -426,21 +428,21 @@ pub fn live(
         ("path", "internet"),
     ];
     for (field, word) in chosen {
-        if !cake.fields().get(field).is_said() {
+        if !cake.fields().get(field).is_set() {
             cake = cake.with(field, Value::word(word));
         }
     }
-    if !cake.fields().get("rtt_ns").is_said() {
-        let said = cake.fields().get("path").text();
-        let ns = PATHS_NS.iter().find(|(path, _)| Some(*path) == said).map(|(_, ns)| *ns);
+    if !cake.fields().get("rtt_ns").is_set() {
+        let given = cake.fields().get("path").text();
+        let ns = PATHS_NS.iter().find(|(path, _)| Some(*path) == given).map(|(_, ns)| *ns);
         cake = cake.with("rtt_ns", Value::Count(ns.expect("every path has an RTT")));
     }
-    // A kernel without conntrack refuses even to be told no.
+    // A kernel without conntrack refuses the attribute even if it is 0.
     let nat = match cake.fields().get("nat") {
-        Value::Flag(false) => Value::Unsaid,
+        Value::Flag(false) => Value::Unset,
         _ => Value::Flag(true),
     };
-    cake = cake.with("path", Value::Unsaid).with("nat", nat).with("bandwidth", Value::Count(bps));
+    cake = cake.with("path", Value::Unset).with("nat", nat).with("bandwidth", Value::Count(bps));
     let line = match layer {
         None => "raw".to_owned(),
         Some(Framing { overhead_bytes, minimum_bytes, cells, .. }) => {

@@ -1,5 +1,5 @@
-//! choke: tc-choke(8). In a scenario its words are passed on to Linux as they are; `simulated` fills
-//! in what tc makes of what nobody said.
+//! choke: tc-choke(8). A scenario's words are passed to Linux unchanged; `simulated` fills in tc's
+//! defaults for unset parameters.
 
 use super::{LIMIT, red};
 use crate::grammar::{Fields, Grammar, Read, Value, on, word};
@@ -19,7 +19,7 @@ pub(super) static CHOKE: Record = Record {
             word("max", "PACKETS", Read::Count(1, U32)),
             word("avpkt", "BYTES", Read::SizeWithin(1, U32)),
             word("burst", "PACKETS", Read::Count(1, U32)),
-            word("probability", "NUMBER", Read::Above(0.0, 1.0)),
+            word("probability", "NUMBER", Read::RealAbove(0.0, 1.0)),
         ],
         flags: &[on("ecn", "ecn")],
         required: &["limit", "bandwidth"],
@@ -43,25 +43,26 @@ pub(super) static CHOKE: Record = Record {
     ..Record::NONE
 };
 
-/// tc-choke(8).
+/// tc-choke(8)'s default.
 const AVPKT: u64 = 1000;
 const PROBABILITY: f64 = 0.02;
 
-/// The simulator's parameters: a quarter and a twelfth of the limit, and a burst between them.
+/// The simulator's parameters: max is a quarter of the limit, min a twelfth, and the burst is
+/// between them.
 fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
-    let said = |field: &str| fields.count(field);
-    let limit = said("limit").unwrap_or_default();
-    let max = said("max").unwrap_or(limit / 4);
-    let min = said("min").unwrap_or(max / 3);
-    let burst = said("burst").unwrap_or((2 * min + max) / 3);
+    let given = |field: &str| fields.count(field);
+    let limit = given("limit").unwrap_or_default();
+    let max = given("max").unwrap_or(limit / 4);
+    let min = given("min").unwrap_or(max / 3);
+    let burst = given("burst").unwrap_or((2 * min + max) / 3);
     vec![
         ("limit", Value::Count(limit)),
         ("min", Value::Count(min)),
         ("max", Value::Count(max)),
-        ("avpkt", Value::Count(said("avpkt").unwrap_or(AVPKT))),
+        ("avpkt", Value::Count(given("avpkt").unwrap_or(AVPKT))),
         ("burst", Value::Count(burst)),
         ("probability", Value::Real(fields.get("probability").real().unwrap_or(PROBABILITY))),
-        ("bandwidth", Value::Count(said("bandwidth").unwrap_or_default())),
+        ("bandwidth", Value::Count(given("bandwidth").unwrap_or_default())),
         ("ecn", Value::Flag(fields.get("ecn").is_on())),
     ]
 }

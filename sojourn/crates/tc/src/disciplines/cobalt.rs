@@ -1,4 +1,4 @@
-//! cobalt: the law of cake's flows on one queue. Linux has it within cake alone, so the words are
+//! cobalt: the law of cake's flows on one queue. Linux has it only within cake, so the words are
 //! ours: CoDel's.
 
 use super::LIMIT;

@@ -65,7 +65,7 @@ pub(super) static CODEL: Record = Record {
         },
         in_order: true,
         end: End::Departure,
-        // Its limit drops what comes, its control law what has waited.
+        // A drop on arrival is the limit's, a later one the control law's.
         drops: Why::ByEnd { arrival: Cause::Limit, departure: Cause::Target },
         marks: Why::Counted(CODEL_MARKS),
         state: &[State { while_on: Some("dropping"), ..state("count", &["count"], &[], 1.0) }],
@@ -94,6 +94,6 @@ const fn defaults(variant: &'static str) -> [(&'static str, Value); 6] {
         ("target_ns", Value::Count(5_000_000)),
         ("interval_ns", Value::Count(100_000_000)),
         ("ecn", Value::Flag(false)),
-        ("ce_threshold_ns", Value::Unsaid),
+        ("ce_threshold_ns", Value::Unset),
     ]
 }

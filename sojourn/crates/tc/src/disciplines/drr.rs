@@ -1,5 +1,5 @@
-//! drr: tc-drr(8). One line stands for the discipline, its classes and the filters that sort packets
-//! into them: Linux has a command for each, and drops what no filter sorts.
+//! drr: tc-drr(8). One line describes the discipline, its classes and the filters that sort packets
+//! into them. Linux has a command for each, and drops packets that no filter matches.
 //!
 //! Deviations from tc: `classes`, `quanta` and `priomap` are ours, after ets and prio. A class is a
 //! pfifo of the device's txqueuelen.
@@ -35,12 +35,12 @@ pub(super) static DRR: Record = Record {
     ..Record::NONE
 };
 
-/// Where it is not said: those with a quantum.
+/// The number of classes; by default the number of quanta.
 fn classes(fields: &Fields) -> u64 {
     fields.count("classes").unwrap_or(fields.numbers("quanta").len() as u64)
 }
 
-/// Where none is said: each priority's own class, and from the last on the last.
+/// The class of each priority. By default priority n has class n, or the last class.
 fn map(fields: &Fields) -> Vec<u64> {
     let last = classes(fields) - 1;
     let mut map = fields.numbers("priomap");
@@ -51,12 +51,12 @@ fn map(fields: &Fields) -> Vec<u64> {
     map
 }
 
-/// What tc and Linux refuse.
+/// Refuses what tc and Linux refuse.
 fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
     let (classes, quanta) = (classes(fields), fields.numbers("quanta"));
     if classes == 0 {
         return refused(
-            "drr: it is not said how many classes there are".to_owned(),
+            "drr: the number of classes is missing".to_owned(),
             "write drr classes 2, or quanta in bytes for each class",
         );
     }
@@ -69,7 +69,7 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
         let hint = "give each class the bytes that it may send in its turn";
         return refused("drr: a quantum is 0".to_owned(), hint);
     }
-    let hint = "write priomap with classes that there are, the first is 0";
+    let hint = "write priomap with existing classes, from 0 on";
     check_map("drr", &fields.numbers("priomap"), classes, hint)
 }
 
@@ -83,12 +83,12 @@ fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// A class for each quantum, and a filter for each value of the four TOS bits that give a priority.
-/// Without a quantum a class has the device's largest packet.
+/// A command for each class, and a filter for each value of the four TOS bits that give a priority.
+/// A class without a quantum gets the device's largest packet.
 fn parts(fields: &Fields, device: &str, handle: &str) -> Vec<String> {
     let quanta = fields.numbers("quanta");
     let class = |number: u64| format!("{handle}{:x}", number + 1);
-    let made = (0..classes(fields)).map(|number| {
+    let created = (0..classes(fields)).map(|number| {
         let quantum = quanta.get(number as usize).map(|bytes| format!(" quantum {bytes}"));
         let quantum = quantum.unwrap_or_default();
         format!("class add dev {device} parent {handle} classid {} drr{quantum}", class(number))
@@ -103,5 +103,5 @@ fn parts(fields: &Fields, device: &str, handle: &str) -> Vec<String> {
             class(number)
         )
     });
-    made.chain(sorted).collect()
+    created.chain(sorted).collect()
 }

@@ -1,9 +1,9 @@
-//! dualpi2: tc-dualpi2(8). Linux has it since 6.17. No tc that a guest has knows its words, so the
-//! guest's program sets them by netlink, those that are said. The variants are those of
-//! crates/qdisc, dualpi2.
+//! dualpi2: tc-dualpi2(8). Linux has it since 6.17. The tc of the guests does not know its words,
+//! so the guest's program sets the given ones by netlink. The variants are those of crates/qdisc,
+//! dualpi2.
 //!
-//! Source: tc-dualpi2(8); linux/pkt_sched.h for numbers and layouts; RFC 9332 appendix A for what
-//! follows from max_rtt and typical_rtt.
+//! Source: tc-dualpi2(8); linux/pkt_sched.h for numbers and layouts; RFC 9332 appendix A for the
+//! parameters that follow from max_rtt and typical_rtt.
 
 use super::{LIMIT, microseconds, refused, whole_microseconds};
 use crate::error::TcError;
@@ -74,7 +74,8 @@ pub(super) static DUALPI2: Record = Record {
                 "memory_limit",
             ],
         },
-        // Its two queues take turns. Its limit drops what comes, the controller what has waited.
+        // The two queues take turns. A drop on arrival is the limit's, a later one the
+        // controller's.
         drops: Why::ByEnd { arrival: Cause::Limit, departure: Cause::Early },
         marks: Why::Counted(&[
             CauseCounter { cause: Cause::Early, plus: &["ecn_mark"], minus: &["step_marks"] },
@@ -104,7 +105,7 @@ pub(super) static DUALPI2: Record = Record {
 
 const USUAL_LIMIT: u64 = 10_000;
 
-/// What is not said is left to the kernel.
+/// Unset parameters are left to the kernel.
 const LINUX: Grammar = Grammar {
     kind: "dualpi2",
     variant: Some("linux"),
@@ -140,22 +141,22 @@ const LINUX: Grammar = Grammar {
     ],
     defaults: &[
         ("variant", Value::word("linux")),
-        ("limit", Value::Unsaid),
-        ("memlimit", Value::Unsaid),
-        ("coupling_factor", Value::Unsaid),
-        ("step_thresh", Value::Unsaid),
-        ("min_qlen_step", Value::Unsaid),
-        ("classic_protection", Value::Unsaid),
-        ("max_rtt_ns", Value::Unsaid),
-        ("typical_rtt_ns", Value::Unsaid),
-        ("target_ns", Value::Unsaid),
-        ("tupdate_ns", Value::Unsaid),
-        ("alpha", Value::Unsaid),
-        ("beta", Value::Unsaid),
-        ("overload", Value::Unsaid),
-        ("drops", Value::Unsaid),
-        ("classifier", Value::Unsaid),
-        ("split_gso", Value::Unsaid),
+        ("limit", Value::Unset),
+        ("memlimit", Value::Unset),
+        ("coupling_factor", Value::Unset),
+        ("step_thresh", Value::Unset),
+        ("min_qlen_step", Value::Unset),
+        ("classic_protection", Value::Unset),
+        ("max_rtt_ns", Value::Unset),
+        ("typical_rtt_ns", Value::Unset),
+        ("target_ns", Value::Unset),
+        ("tupdate_ns", Value::Unset),
+        ("alpha", Value::Unset),
+        ("beta", Value::Unset),
+        ("overload", Value::Unset),
+        ("drops", Value::Unset),
+        ("classifier", Value::Unset),
+        ("split_gso", Value::Unset),
     ],
     complete,
     ..Grammar::NONE
@@ -180,7 +181,7 @@ const RFC: Grammar = Grammar {
     ],
     defaults: &[
         ("variant", Value::word("rfc")),
-        ("limit", Value::Unsaid),
+        ("limit", Value::Unset),
         ("coupling_factor", Value::Count(2)),
         ("min_th_ns", Value::Count(800_000)),
         ("range_ns", Value::Count(400_000)),
@@ -212,7 +213,7 @@ const DOCSIS: Grammar = Grammar {
     ],
     defaults: &[
         ("variant", Value::word("docsis")),
-        ("limit", Value::Unsaid),
+        ("limit", Value::Unset),
         ("coupling_factor", Value::Count(2)),
         ("max_th_ns", Value::Count(1_000_000)),
         ("target_ns", Value::Count(10_000_000)),
@@ -230,8 +231,7 @@ const TUPDATE: Word = time("tupdate", "tupdate_ns", Read::PositiveTime);
 const ALPHA: Word = word("alpha", "NUMBER", Read::Real(0.0, MOST_GAIN));
 const BETA: Word = word("beta", "NUMBER", Read::Real(0.0, MOST_GAIN));
 
-/// Of variant linux, what the kernel takes where nothing is said: gains in 256ths of 1 Hz, 41 and
-/// 819.
+/// The kernel's defaults for variant linux; gains in 256ths of 1 Hz, 41 and 819.
 const USUAL: &[(&str, u64)] = &[
     ("limit", USUAL_LIMIT),
     ("coupling_factor", 2),
@@ -260,7 +260,7 @@ fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
     all.extend([
         ("memlimit", fields.get("memlimit").clone()),
         ("step_thresh_ns", Value::Count(fields.count("step_thresh").unwrap_or(USUAL_STEP_NS))),
-        ("step_thresh_packets", step_packets(fields).map_or(Value::Unsaid, Value::Count)),
+        ("step_thresh_packets", step_packets(fields).map_or(Value::Unset, Value::Count)),
         ("alpha", Value::Count(gain(fields, "alpha").unwrap_or(USUAL_ALPHA))),
         ("beta", Value::Count(gain(fields, "beta").unwrap_or(USUAL_BETA))),
         ("drop_on_overload", chosen("overload", "drop_on_overload", true)),
@@ -270,7 +270,7 @@ fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
     all
 }
 
-/// In Hz. The kernel counts in 256ths, takes no 0, and has 31 bits.
+/// A gain in Hz. The kernel counts in 256ths, refuses 0, and has 31 bits.
 const GAIN: Read = Read::Real(LEAST_GAIN, MOST_GAIN);
 const LEAST_GAIN: f64 = 1.0 / 256.0;
 const MOST_GAIN: f64 = 8_388_607.0;
@@ -279,23 +279,23 @@ fn gain(fields: &Fields, name: &str) -> Option<u64> {
     fields.get(name).real().map(|hz| (256.0 * hz) as u64)
 }
 
-/// Whether of a choice this word was said; `None`: nobody said any.
-fn is(fields: &Fields, field: &str, said: &str) -> Option<u64> {
-    fields.get(field).text().map(|word| u64::from(word == said))
+/// Whether this word of a choice was given; `None` if no word was.
+fn is(fields: &Fields, field: &str, chosen: &str) -> Option<u64> {
+    fields.get(field).text().map(|word| u64::from(word == chosen))
 }
 
 fn split_gso(fields: &Fields) -> Option<u64> {
-    let said = fields.get("split_gso");
-    said.is_said().then(|| u64::from(said.is_on()))
+    let given = fields.get("split_gso");
+    given.is_set().then(|| u64::from(given.is_on()))
 }
 
-/// Of a threshold in packets, `2p`.
+/// The number of packets of a threshold like `2p`.
 fn step_packets(fields: &Fields) -> Option<u64> {
     fields.get("step_thresh").text()?.strip_suffix('p')?.parse().ok()
 }
 
-/// What follows from the RTTs takes the place of what was said: RFC 9332 appendix A, with a typical
-/// RTT of a sixth of the longest.
+/// max_rtt and typical_rtt replace the parameters that follow from them: RFC 9332 appendix A, with
+/// a default typical RTT of a sixth of the longest.
 fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
     let (longest, typical) = match (fields.count("max_rtt_ns"), fields.count("typical_rtt_ns")) {
         (None, None) => return Ok(()),
@@ -303,25 +303,26 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
         (None, Some(typical)) => (typical.saturating_mul(6), typical),
         (Some(longest), Some(typical)) => (longest, typical),
     };
-    let (typical, tupdate) = (whole(typical), whole(typical.min(longest / 3)));
+    let (typical, tupdate) =
+        (floor_to_microseconds(typical), floor_to_microseconds(typical.min(longest / 3)));
     let longest_s = longest as f64 / 1e9;
     let alpha = 0.1 * (tupdate as f64 / 1e9) / (longest_s * longest_s);
     let beta = 0.3 / longest_s;
     let countable = LEAST_GAIN..=MOST_GAIN;
     if tupdate == 0 || !countable.contains(&alpha) || !countable.contains(&beta) {
-        let problem = "dualpi2: these RTTs ask for gains that the kernel can't count";
+        let problem = "dualpi2: these RTTs need gains that the kernel can't represent";
         return refused(problem.to_owned(), "write max_rtt like 100ms, and a typical_rtt below it");
     }
     fields.set("target_ns", Value::Count(typical));
     fields.set("tupdate_ns", Value::Count(tupdate));
     fields.set("alpha", Value::Real(alpha));
     fields.set("beta", Value::Real(beta));
-    fields.set("max_rtt_ns", Value::Unsaid);
-    fields.set("typical_rtt_ns", Value::Unsaid);
+    fields.set("max_rtt_ns", Value::Unset);
+    fields.set("typical_rtt_ns", Value::Unset);
     Ok(())
 }
 
-/// Down to whole microseconds, in which tc counts.
-fn whole(ns: u64) -> u64 {
+/// Rounds down to whole microseconds, tc's unit.
+fn floor_to_microseconds(ns: u64) -> u64 {
     ns / 1_000 * 1_000
 }

@@ -1,5 +1,5 @@
-//! ets: tc-ets(8). In a scenario its words are passed on to Linux as they are; `simulated` fills in
-//! what tc, or else Linux, makes of what nobody said.
+//! ets: tc-ets(8). A scenario's words are passed to Linux unchanged; `simulated` fills in tc's or
+//! else Linux's defaults for unset parameters.
 
 use super::bands::{MOST_BANDS, PRIORITIES, USUAL_LIMIT, check_map, written};
 use super::refused;
@@ -35,17 +35,17 @@ fn strict(fields: &Fields) -> u64 {
     fields.count("strict").unwrap_or(0)
 }
 
-/// Where it is not said: those in strict priority and those with a quantum.
+/// The number of bands; by default those in strict priority and those with a quantum.
 fn bands(fields: &Fields) -> u64 {
     let named = strict(fields) + fields.numbers("quanta").len() as u64;
     fields.count("bands").unwrap_or(named)
 }
 
-/// What tc and Linux refuse.
+/// Refuses what tc and Linux refuse.
 fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
-    if ["bands", "strict", "quanta"].into_iter().all(|word| !fields.get(word).is_said()) {
+    if ["bands", "strict", "quanta"].into_iter().all(|word| !fields.get(word).is_set()) {
         return refused(
-            "ets: it is not said how many bands there are".to_owned(),
+            "ets: the number of bands is missing".to_owned(),
             "write ets bands 3, ets strict 3, or quanta in bytes for each band",
         );
     }
@@ -66,11 +66,11 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
         let hint = "give each band by weight the bytes that it may send in its turn";
         return refused("ets: a quantum is 0".to_owned(), hint);
     }
-    let hint = "write priomap with bands that there are";
+    let hint = "write priomap with existing bands";
     check_map("ets", &fields.numbers("priomap"), bands, hint)
 }
 
-/// The simulator's parameters. A priority that no map names has the last band.
+/// The simulator's parameters. A priority that the map does not list has the last band.
 fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
     let bands = bands(fields);
     let mut map = fields.numbers("priomap");

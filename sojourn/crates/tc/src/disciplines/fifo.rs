@@ -1,7 +1,7 @@
 //! pfifo, bfifo, pfifo_head_drop: tc-pfifo(8).
 //!
-//! tc takes the device's txqueuelen for a limit, 1000 packets on every Ethernet device, and for
-//! bfifo that times its MTU.
+//! tc's default limit is the device's txqueuelen, 1000 packets on every Ethernet device; for bfifo
+//! it is that times the MTU.
 
 use crate::grammar::{Grammar, Read, Value, word};
 use crate::linux::{End, Linux, Options};

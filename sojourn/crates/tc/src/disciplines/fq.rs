@@ -1,6 +1,6 @@
-//! fq: tc-fq(8). In a scenario its words are passed on to Linux as they are; `simulated` fills in
-//! Linux's choice of what nobody said. `buckets` and `horizon` have no effect in the simulator: see
-//! crates/qdisc, fq.rs. `bands`, `priomap` and `weights` came with iproute2 6.7.
+//! fq: tc-fq(8). A scenario's words are passed to Linux unchanged; `simulated` fills in Linux's
+//! defaults for unset parameters. `buckets` and `horizon` have no effect in the simulator: see
+//! crates/qdisc, fq.rs. `bands`, `priomap` and `weights` need iproute2 6.7.
 
 use super::bands::{PRIORITIES, check_map, written};
 use super::{LIMIT, microseconds, refused};
@@ -73,9 +73,9 @@ pub(super) static FQ: Record = Record {
 
 /// FQ_BANDS.
 const BANDS: u64 = 3;
-/// Packets of each band.
+/// The default limit of each band, packets.
 const USUAL_LIMIT: u64 = 10_000;
-/// 16 bits: the simulator has a table of what they tell apart.
+/// The largest mask. The simulator has a table of this size.
 const MOST_MASK: u64 = (1 << 16) - 1;
 /// FQ_MIN_WEIGHT.
 const LEAST_WEIGHT: u64 = 1 << 14;
@@ -83,20 +83,20 @@ const USUAL_WEIGHTS: [u64; BANDS as usize] = [9 << 16, 3 << 16, 1 << 16];
 /// sch_default_prio2band, which is pfifo_fast's.
 const USUAL_MAP: [u64; PRIORITIES] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 
-/// What tc and Linux refuse.
+/// Refuses what tc and Linux refuse.
 fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
-    if fields.get("bands").is_said() != fields.get("priomap").is_said() {
+    if fields.get("bands").is_set() != fields.get("priomap").is_set() {
         let problem = "fq: tc takes bands and priomap together".to_owned();
         return refused(problem, "write bands 3 priomap and 16 bands");
     }
     let map = fields.numbers("priomap");
-    if fields.get("priomap").is_said() && map.len() < PRIORITIES {
+    if fields.get("priomap").is_set() && map.len() < PRIORITIES {
         let problem = format!("fq: priomap has {} bands, and there are 16 priorities", map.len());
         return refused(problem, "give 16 bands");
     }
     check_map("fq", &map, BANDS, "write priomap with bands 0 to 2")?;
     let weights = fields.numbers("weights");
-    if fields.get("weights").is_said() && weights.len() != BANDS as usize {
+    if fields.get("weights").is_set() && weights.len() != BANDS as usize {
         let problem = format!("fq: there are {} weights and 3 bands", weights.len());
         return refused(problem, "give 3 weights, in bytes");
     }
@@ -115,8 +115,8 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
 fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
     let count = |field: &str, usual: u64| Value::Count(fields.count(field).unwrap_or(usual));
     let numbers = |field: &str, usual: &[u64]| {
-        let said = fields.numbers(field);
-        written(if said.is_empty() { usual } else { &said })
+        let given = fields.numbers(field);
+        written(if given.is_empty() { usual } else { &given })
     };
     vec![
         ("limit", count("limit", USUAL_LIMIT)),

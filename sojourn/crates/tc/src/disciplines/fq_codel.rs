@@ -75,8 +75,8 @@ pub(super) static FQ_CODEL: Record = Record {
                 Attribute { name: "ECN", value: |fields| flag(fields, "ecn") },
             ],
         ),
-        // struct tc_fq_codel_xstats: a word in front says that these are the discipline's numbers,
-        // not a flow's.
+        // struct tc_fq_codel_xstats. Its first word says that these are the discipline's
+        // statistics, not a class's.
         xstats: Xstats {
             skipped: 4,
             names: &[
@@ -109,7 +109,7 @@ pub(super) static FQ_CODEL: Record = Record {
     ..Record::NONE
 };
 
-/// The kernel raises a smaller quantum to this without a word.
+/// The kernel silently raises a smaller quantum to this.
 const LINUX_QUANTUM: u64 = 256;
 
 const WORDS: Grammar =
@@ -146,13 +146,13 @@ const fn defaults(variant: &'static str) -> [(&'static str, Value); 11] {
         ("interval_ns", Value::Count(100_000_000)),
         ("quantum", Value::Count(1514)),
         ("ecn", Value::Flag(true)),
-        ("ce_threshold_ns", Value::Unsaid),
-        ("ce_threshold_selector", Value::Unsaid),
+        ("ce_threshold_ns", Value::Unset),
+        ("ce_threshold_selector", Value::Unset),
         ("drop_batch", Value::Count(64)),
     ]
 }
 
-/// Linux's for a radio of 802.11ac or later; an older one has 4 MiB.
+/// Linux's values for a radio of 802.11ac or later; for an older one the memory limit is 4 MiB.
 const MAC80211: [(&str, Value); 11] = [
     ("variant", Value::word("mac80211")),
     ("limit", Value::Count(8192)),
@@ -162,7 +162,7 @@ const MAC80211: [(&str, Value); 11] = [
     ("interval_ns", Value::Count(100_000_000)),
     ("quantum", Value::Count(300)),
     ("ecn", Value::Flag(true)),
-    ("ce_threshold_ns", Value::Unsaid),
-    ("ce_threshold_selector", Value::Unsaid),
+    ("ce_threshold_ns", Value::Unset),
+    ("ce_threshold_selector", Value::Unset),
     ("drop_batch", Value::Count(32)),
 ];

@@ -73,8 +73,8 @@ pub(super) static FQ_PIE: Record = Record {
             ],
         },
         drops: Why::Counted(&[
-            // The kernel counts a drop at the limit as both. What is above memory_limit it counts
-            // and keeps.
+            // The kernel counts a drop at the limit as both. Packets above memory_limit are counted
+            // but not dropped.
             CauseCounter { cause: Cause::Early, plus: &["dropped"], minus: &["overlimit"] },
             counter(Cause::Limit, &["overlimit"]),
         ]),

@@ -1,4 +1,4 @@
-//! fred: Lin and Morris's. Linux has none, so the words are ours, after the paper.
+//! fred: Lin and Morris. Linux does not have it, so the words are ours, after the paper.
 
 use super::{LIMIT, refused};
 use crate::error::TcError;
@@ -13,10 +13,10 @@ pub(super) static FRED: Record = Record {
         kind: "fred",
         words: &[
             LIMIT,
-            word("min", "PACKETS", Read::Above(0.0, U32 as f64)),
-            word("max", "PACKETS", Read::Above(0.0, U32 as f64)),
-            word("probability", "NUMBER", Read::Above(0.0, 1.0)),
-            word("weight", "NUMBER", Read::Above(0.0, 1.0)),
+            word("min", "PACKETS", Read::RealAbove(0.0, U32 as f64)),
+            word("max", "PACKETS", Read::RealAbove(0.0, U32 as f64)),
+            word("probability", "NUMBER", Read::RealAbove(0.0, 1.0)),
+            word("weight", "NUMBER", Read::RealAbove(0.0, 1.0)),
             word("minq", "PACKETS", Read::Count(1, U32)),
         ],
         flags: &[on("many_flows", "many_flows")],
@@ -37,7 +37,7 @@ pub(super) static FRED: Record = Record {
     ..Record::NONE
 };
 
-/// The paper's: min is a quarter of the buffer, max twice min.
+/// The paper's defaults: min is a quarter of the buffer, max twice min.
 fn complete(fields: &mut Fields, given: &[&'static str]) -> Result<(), TcError> {
     let real = |fields: &Fields, name: &str| fields.get(name).real().unwrap_or(0.0);
     if !given.contains(&"min") {

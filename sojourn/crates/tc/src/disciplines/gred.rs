@@ -1,9 +1,9 @@
-//! gred: generic RED. One line stands for the discipline, its virtual queues and the filters that
-//! sort packets into them: Linux has a command for each.
+//! gred: generic RED. One line describes the discipline, its virtual queues and the filters that
+//! sort packets into them. Linux has a command for each.
 //!
-//! Deviations from tc: the numbers of all virtual queues are one list, in their order, of which the
-//! last counts for those that are not named; `priomap` is ours, after prio. tc's `default` and
-//! `setup ... limit` are for packets that no filter has sorted, and there are none.
+//! Deviations from tc: a list has the numbers of all virtual queues in order, and its last number
+//! applies to the rest. `priomap` is ours, after prio. tc's `default` and `setup ... limit` apply
+//! to packets that no filter has sorted; here there are none.
 
 use super::bands::{PRIORITIES, check_map, written};
 use super::{red, refused};
@@ -40,7 +40,7 @@ pub(super) static GRED: Record = Record {
     translated: Some(simulated),
     linux: Some(Linux {
         in_order: true,
-        // It tells the two of each virtual queue alone.
+        // The kernel reports these two only for each virtual queue.
         drops: Why::Always(Cause::Early),
         marks: Why::Always(Cause::Early),
         ..Linux::PLAIN
@@ -53,11 +53,11 @@ pub(super) static GRED: Record = Record {
 
 /// MAX_DPs.
 const MOST: u64 = 16;
-/// tc's.
+/// tc's default.
 const PROBABILITY: &str = "0.02";
 const BANDWIDTH: u64 = 10_000_000;
-/// Where it is not said: the drop precedence of an AF codepoint, whose bits are those of TOS; all
-/// others are the first.
+/// The default: the drop precedence of an AF codepoint, whose bits are TOS bits. All other
+/// priorities have the first virtual queue.
 const USUAL_MAP: [u64; PRIORITIES] = [0, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 const LISTS: [&str; 6] = ["limit", "min", "max", "burst", "probability", "prio"];
@@ -66,13 +66,13 @@ fn length(fields: &Fields, word: &str) -> u64 {
     fields.get(word).text().map_or(0, |text| text.split_whitespace().count() as u64)
 }
 
-/// How many virtual queues: where it is not said, the longest list's.
+/// The number of virtual queues; by default the length of the longest list.
 fn vqs(fields: &Fields) -> u64 {
     let longest = LISTS.iter().map(|word| length(fields, word)).max().unwrap_or(0);
     fields.count("vqs").unwrap_or(longest)
 }
 
-/// The number of a list for a virtual queue: the last for those beyond it.
+/// A list's number for a virtual queue: the last one for those beyond the list.
 fn nth(numbers: &[u64], index: usize) -> Option<u64> {
     numbers.get(index).or(numbers.last()).copied()
 }
@@ -84,8 +84,8 @@ fn map(fields: &Fields) -> Vec<u64> {
     map
 }
 
-/// Fills in what tc computes, and what a short list leaves out, for each virtual queue; refuses what tc
-/// refuses.
+/// Completes each virtual queue with the values that tc computes and those that a short list omits.
+/// Refuses what tc refuses.
 fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
     let count = vqs(fields);
     if let Some(word) = LISTS.iter().find(|word| length(fields, word) > count) {
@@ -97,7 +97,7 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
         let hint = format!("Linux has {MOST} virtual queues at most");
         return refused(format!("gred: {count} vqs are too many"), hint);
     }
-    let hint = "write priomap with virtual queues that there are, the first is 0";
+    let hint = "write priomap with existing virtual queues, from 0 on";
     check_map("gred", &fields.numbers("priomap"), count, hint)?;
     let avpkt = fields.count("avpkt").unwrap_or(0);
     let lists = ["limit", "min", "max", "burst"].map(|word| fields.numbers(word));
@@ -118,16 +118,16 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
 }
 
 fn probabilities(fields: &Fields) -> Vec<String> {
-    let said = fields.get("probability").text().unwrap_or(PROBABILITY);
-    let said: Vec<&str> = said.split_whitespace().collect();
-    let last = said.last().copied().unwrap_or(PROBABILITY);
-    (0..vqs(fields) as usize).map(|i| said.get(i).copied().unwrap_or(last).to_owned()).collect()
+    let given = fields.get("probability").text().unwrap_or(PROBABILITY);
+    let given: Vec<&str> = given.split_whitespace().collect();
+    let last = given.last().copied().unwrap_or(PROBABILITY);
+    (0..vqs(fields) as usize).map(|i| given.get(i).copied().unwrap_or(last).to_owned()).collect()
 }
 
-/// Linux's own where nobody said it: half of the most.
+/// The `prio` of each virtual queue; Linux's default is half of the largest.
 fn prios(fields: &Fields) -> Vec<u64> {
-    let said = fields.numbers("prio");
-    (0..vqs(fields) as usize).map(|index| nth(&said, index).unwrap_or(MOST / 2)).collect()
+    let given = fields.numbers("prio");
+    (0..vqs(fields) as usize).map(|index| nth(&given, index).unwrap_or(MOST / 2)).collect()
 }
 
 fn bandwidth(fields: &Fields) -> u64 {
@@ -154,19 +154,20 @@ fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// The words of these that are said, each with a blank before it.
+/// The given ones of these words, each with a blank before it.
 fn flags(fields: &Fields, words: &[&'static str]) -> String {
     words.iter().filter(|word| fields.get(word).is_on()).flat_map(|word| [" ", *word]).collect()
 }
 
-/// tc's first line makes the table of virtual queues. ECN is said of each: once it is said of the
-/// table, Linux takes no line of a virtual queue from tc.
+/// tc's first command creates the table of virtual queues. ECN is given for each: if the table has
+/// it, Linux accepts no command for a virtual queue from tc.
 fn own(fields: &Fields) -> String {
     format!("setup vqs {} default 0{}", vqs(fields), flags(fields, &["grio"]))
 }
 
-/// A line for each virtual queue, and before the discipline a filter for each value of the four TOS
-/// bits that give a priority: what a filter of clsact chooses is what gred reads (skb->tc_index).
+/// A command for each virtual queue. Before the discipline there is a filter of clsact for each
+/// value of the four TOS bits that give a priority. gred reads the class that the filter sets
+/// (skb->tc_index).
 fn parts(fields: &Fields, device: &str, handle: &str) -> Vec<String> {
     let (map, probabilities, prios) = (map(fields), probabilities(fields), prios(fields));
     let number = |word: &str, index: usize| fields.numbers(word)[index];

@@ -1,5 +1,5 @@
-//! hhf: tc-hhf(8). In a scenario its words are passed on to Linux as they are; `simulated` fills in
-//! Linux's choice of what nobody said.
+//! hhf: tc-hhf(8). A scenario's words are passed to Linux unchanged; `simulated` fills in Linux's
+//! defaults for unset parameters.
 
 use super::{LIMIT, microseconds, refused};
 use crate::error::TcError;
@@ -38,12 +38,12 @@ pub(super) static HHF: Record = Record {
 
 const USUAL_LIMIT: u64 = 1_000;
 const USUAL_WEIGHT: u64 = 2;
-/// The most bytes of a turn, INT_MAX.
+/// The largest number of bytes in a turn, INT_MAX.
 const MOST_TURN: u64 = (1 << 31) - 1;
-/// The largest packet of Ethernet.
+/// Ethernet's largest packet.
 const USUAL_QUANTUM: u64 = 1514;
 
-/// What Linux refuses.
+/// Refuses what Linux refuses.
 fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
     let quantum = fields.count("quantum").unwrap_or(USUAL_QUANTUM);
     let weight = fields.count("non_hh_weight").unwrap_or(USUAL_WEIGHT);

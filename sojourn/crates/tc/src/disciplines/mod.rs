@@ -1,4 +1,4 @@
-//! The disciplines, a file each, and the names of those that no engine has.
+//! The disciplines, one file each, and the names of disciplines that no engine has.
 
 mod adt;
 mod avq;
@@ -34,7 +34,7 @@ use crate::numbers::U32;
 use crate::record::Record;
 use values::text::quoted;
 
-/// Every discipline, in the order in which they are listed.
+/// Every discipline, in the order of listings.
 pub static RECORDS: &[&Record] = &[
     &fifo::PFIFO,
     &fifo::BFIFO,
@@ -74,7 +74,7 @@ pub fn record(kind: &str) -> Option<&'static Record> {
 
 const LIMIT: Word = word("limit", "PACKETS", Read::Count(1, U32));
 
-/// A TIME that the kernel counts in microseconds.
+/// A word with a TIME that the kernel counts in microseconds.
 const fn microseconds(word: &'static str, field: &'static str) -> Word {
     time(word, field, Read::Microseconds)
 }
@@ -87,7 +87,7 @@ fn flag(fields: &Fields, field: &str) -> Option<u64> {
     Some(u64::from(fields.get(field).is_on()))
 }
 
-/// A pair of numbers that are the wrong way round.
+/// The values of `low` and `high`, if `low` is not below `high`.
 fn above(fields: &Fields, low: &str, high: &str) -> Option<(u64, u64)> {
     let (low, high) = (fields.count(low)?, fields.count(high)?);
     (low >= high).then_some((low, high))
@@ -97,10 +97,10 @@ fn refused(problem: String, hint: impl Into<String>) -> Result<(), TcError> {
     Err(TcError::new(problem, hint))
 }
 
-/// Linux's disciplines that one line does not describe, or that are for a rate.
+/// Linux's disciplines that need several commands, or that are for a rate.
 const CLASSFUL: &[&str] = &["htb", "hfsc", "qfq", "cbs", "multiq", "mqprio", "taprio", "etf"];
 
-/// Linux's disciplines that are no queues, and what says the same in a scenario.
+/// Linux's disciplines that are not queues, and their equivalents in a scenario.
 const NO_QUEUES: &[(&str, &str)] = &[
     ("netem", r#"write the link's own keys: delay = "10 ms", loss = "0.1 %", rate = "10 Mbit/s""#),
     ("blackhole", r#"write loss = "100 %" at the link"#),
@@ -111,7 +111,7 @@ const NO_QUEUES: &[(&str, &str)] = &[
     ("plug", r#"write a schedule with a step of "0 bit/s" at the link: an outage"#),
 ];
 
-/// Disciplines that no engine has, and the nearest that there is.
+/// Disciplines that no engine has, and the nearest that exists.
 const NEAREST: &[(&[&str], &str)] = &[
     (&["skbprio", "sfqcodel", "sfq_codel"], "fq_codel"),
     (&["noqueue", "droptail", "fifo", "taildrop"], "pfifo limit 1000"),
@@ -122,12 +122,12 @@ const NEAREST: &[(&[&str], &str)] = &[
     (&["green"], "blue"),
 ];
 
-/// A known name that is no discipline here: the problem, and what to write instead.
+/// The problem and the hint for a known name that is not a discipline here.
 pub(crate) fn elsewhere(kind: &str) -> Option<(String, String)> {
     if CLASSFUL.contains(&kind) {
         return Some((
             format!(
-                "{} needs classes or keeps a rate, and a link has one queue and a rate of its own",
+                "{} needs classes or shapes to a rate, but a link has one queue and a rate of its own",
                 quoted(kind)
             ),
             "write rate, or shaper with htb's words".to_owned(),

@@ -1,5 +1,5 @@
-//! mq: a discipline on each transmit queue of a card, in its own words behind mq's name. How many
-//! queues there are, and which of them a flow has, the link says.
+//! mq: a discipline on each transmit queue of a card, with its words behind mq's name. The link
+//! sets the number of queues and the queue of each flow.
 
 use super::own;
 use crate::discipline::Discipline;
@@ -15,20 +15,23 @@ pub(super) static MQ: Record = Record {
     simulated: true,
     linux: Some(Linux::PLAIN),
     least: "mq",
-    // The kernel's own choice, where nobody said another (net.core.default_qdisc).
+    // The kernel's default (net.core.default_qdisc).
     child: Some("pfifo_fast"),
     for_each_queue: true,
     ..Record::NONE
 };
 
-/// What can't be on a card's queue.
+/// Refuses a discipline that can't be on a card's queue.
 pub(crate) fn check_child(child: &Discipline) -> Result<(), TcError> {
     let record = child.record();
     let kind = record.kind;
     let (why, hint) = if record.for_each_queue {
-        ("is itself for a whole card", "write what each queue is to have: mq fq_codel".to_owned())
+        (
+            "is itself for a card with several queues",
+            "write the discipline of each queue: mq fq_codel".to_owned(),
+        )
     } else if kind == own::KIND {
-        ("is Python, which stands at a link alone", format!("write {}", child.text()))
+        ("is Python, which runs only directly at a link", format!("write {}", child.text()))
     } else if record.tree.is_some() {
         let hint = "write a discipline without classes: mq fq_codel".to_owned();
         ("has classes and filters of its own", hint)

@@ -1,5 +1,5 @@
-//! A discipline of the user's own: `FILE.py:CLASS WORD NUMBER ...`. Its words are the numbers of the
-//! class; which there are, who compiles the class finds. crates/qdisc, own.rs, asks it.
+//! A discipline of the user's own: `FILE.py:CLASS WORD NUMBER ...`. Its words are the numbers of
+//! the class, which the compiler of the class checks. crates/qdisc, own.rs, runs it.
 
 use super::refused;
 use crate::discipline::Discipline;
@@ -10,8 +10,8 @@ use crate::record::Record;
 use std::ops::Range;
 use values::text::{joined, quoted};
 
-/// What it is called among the simulator's parameters. Nobody writes it: a file and a class are its
-/// name.
+/// Its name among the simulator's parameters. It is never written: a file and a class take its
+/// place.
 pub const KIND: &str = "own";
 
 const SUFFIX: &str = ".py";
@@ -21,10 +21,10 @@ pub(super) static OWN: Record = Record {
     grammars: &[Grammar {
         kind: KIND,
         defaults: &[
-            ("file", Value::Unsaid),
-            ("class", Value::Unsaid),
-            ("words", Value::Unsaid),
-            ("source", Value::Unsaid),
+            ("file", Value::Unset),
+            ("class", Value::Unset),
+            ("words", Value::Unset),
+            ("source", Value::Unset),
         ],
         ..Grammar::NONE
     }],
@@ -34,24 +34,24 @@ pub(super) static OWN: Record = Record {
     ..Record::NONE
 };
 
-/// A class in a file of Python, and what a scenario sets of it.
+/// A class in a Python file, and the numbers that a scenario sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnClass {
-    /// The file, as it is named.
+    /// The path of the file, as given.
     pub file: String,
     /// The class.
     pub class: String,
-    /// `WORD NUMBER` after each other; `None`: nothing.
+    /// The numbers, `WORD NUMBER` repeated; `None` if there are none.
     pub words: Option<String>,
 }
 
 impl OwnClass {
-    /// Reads one, where the first word is a file of Python.
+    /// Reads a class, if the first word is a Python file.
     pub fn read(text: &str) -> Option<Result<OwnClass, TcError>> {
         OwnClass::of(&crate::discipline::tokens(text))
     }
 
-    /// As `read` takes it.
+    /// The words that `read` accepts.
     pub fn text(&self) -> String {
         let name = format!("{}:{}", self.file, self.class);
         self.words.as_ref().map_or_else(|| name.clone(), |words| format!("{name} {words}"))
@@ -64,7 +64,7 @@ impl OwnClass {
             return None;
         }
         if !is_name(class) {
-            let problem = format!("{} names no class of its file", quoted(name));
+            let problem = format!("{} does not name a class of its file", quoted(name));
             return Some(Err(TcError::new(problem, format!("write {file}:CLASS")).at(at.clone())));
         }
         Some(words(&tokens[1..], class).map(|words| OwnClass {
@@ -75,7 +75,7 @@ impl OwnClass {
     }
 }
 
-/// Reads one, where the first word is a file of Python.
+/// Reads a discipline, if the first word is a Python file.
 pub(crate) fn read(tokens: &[(&str, Range<usize>)]) -> Option<Result<Discipline, TcError>> {
     let discipline = |own: OwnClass| {
         let mut fields = OWN.grammars[0].fields();
@@ -89,37 +89,37 @@ pub(crate) fn read(tokens: &[(&str, Range<usize>)]) -> Option<Result<Discipline,
     Some(OwnClass::of(tokens)?.map(discipline))
 }
 
-/// `WORD NUMBER ...` with each number in the unit that the class counts in.
+/// `WORD NUMBER ...` with each number in the unit that the class uses.
 fn words(tokens: &[(&str, Range<usize>)], class: &str) -> Result<String, TcError> {
-    let mut said: Vec<String> = Vec::new();
+    let mut parsed: Vec<String> = Vec::new();
     for pair in tokens.chunks(2) {
         let (word, at) = &pair[0];
         if !is_name(word) {
-            let problem = format!("{class}: {} is no name of a number", quoted(word));
+            let problem = format!("{class}: {} is not the name of a number", quoted(word));
             return Err(TcError::new(problem, "write NAME NUMBER").at(at.clone()));
         }
-        if said.iter().step_by(2).any(|other| other == word) {
-            let problem = format!("{class}: {word} sets what was set before");
-            return Err(TcError::new(problem, "say it once").at(at.clone()));
+        if parsed.iter().step_by(2).any(|other| other == word) {
+            let problem = format!("{class}: {word} sets a parameter again");
+            return Err(TcError::new(problem, "write it once").at(at.clone()));
         }
         let Some((text, at)) = pair.get(1) else {
             let problem = format!("{class}: {word} needs a number");
             return Err(TcError::new(problem, format!("write {word} NUMBER")).at(at.clone()));
         };
         let number = number(text).ok_or_else(|| {
-            let problem = format!("{class}: {word} {} is no number", quoted(text));
+            let problem = format!("{class}: {word} {} is not a number", quoted(text));
             let hint = "write a number like 1000 or 0.5, or a time like 5ms: it counts as ns";
             TcError::new(problem, hint).at(at.clone())
         })?;
-        said.extend([(*word).to_owned(), number]);
+        parsed.extend([(*word).to_owned(), number]);
     }
-    Ok(said.join(" "))
+    Ok(parsed.join(" "))
 }
 
-/// A number as it is written; of a time with a unit its ns.
+/// A number as written; a time with a unit is converted to ns.
 fn number(text: &str) -> Option<String> {
-    if let Ok(whole) = text.parse::<i64>() {
-        return Some(whole.to_string());
+    if let Ok(integer) = text.parse::<i64>() {
+        return Some(integer.to_string());
     }
     if let Some(real) = text.parse::<f64>().ok().filter(|real| real.is_finite())
         && text.contains(|c: char| c.is_ascii_digit())
@@ -134,7 +134,7 @@ fn is_name(text: &str) -> bool {
     begins && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Its words, as `read` takes them.
+/// The words that `read` accepts.
 fn text(fields: &Fields) -> String {
     let of = |name| fields.get(name).text().unwrap_or_default();
     let (file, class, words) = (of("file"), of("class"), of("words"));
@@ -142,13 +142,13 @@ fn text(fields: &Fields) -> String {
     if words.is_empty() { name } else { format!("{name} {words}") }
 }
 
-/// The file of Python that these words name, where they are a class of one's own.
+/// The Python file in these words, if they name a class of the user's own.
 pub fn file_of(words: &str) -> Option<String> {
     OwnClass::read(words)?.ok().map(|own| own.file)
 }
 
 impl Discipline {
-    /// The same with the text of its file. Of any other discipline itself.
+    /// The same discipline with the text of its file. Any other discipline is unchanged.
     pub fn with_source(&self, sources: impl Fn(&str) -> Option<String>) -> Discipline {
         let file = self.fields().get("file").text();
         match file.filter(|_| self.kind() == KIND).and_then(sources) {
@@ -158,7 +158,7 @@ impl Discipline {
     }
 }
 
-/// What Linux says to it.
+/// The error for a discipline of the user's own in Linux.
 pub(crate) fn not_in_linux(own: &Discipline) -> Result<(), TcError> {
     let problem = format!("{} is Python, which no kernel runs", joined(&[(&own.text(), 0..0)]));
     refused(problem, "run it in the simulator: -e sim")

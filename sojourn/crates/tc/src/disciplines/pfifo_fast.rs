@@ -1,4 +1,4 @@
-//! pfifo_fast: tc-pfifo_fast(8). It has no words of tc's: the limit is the device's txqueuelen,
+//! pfifo_fast: tc-pfifo_fast(8). tc has no words for it: the limit is the device's txqueuelen,
 //! which ip-link(8) sets.
 
 use super::LIMIT;

@@ -78,7 +78,7 @@ pub(super) static PIE: Record = Record {
         ]),
         // TCA_PIE_LIMIT.
         read: &[("limit", Place::Attribute(2))],
-        // struct tc_pie_xstats: the probability has 64 bits, of which the upper half is enough.
+        // struct tc_pie_xstats. The probability has 64 bits; its upper half is enough.
         xstats: Xstats {
             skipped: 4,
             names: &[
@@ -116,7 +116,7 @@ pub(super) static PIE: Record = Record {
     ..Record::NONE
 };
 
-/// Of the RFCs: as tc counts, alpha and beta in sixteenths of 1/s, and any of them.
+/// The RFCs' alpha and beta: real numbers in sixteenths of 1/s, tc's unit.
 const REALS: Grammar = Grammar {
     kind: "pie",
     words: &[
@@ -133,7 +133,7 @@ pub(super) const TARGET: Word = microseconds("target", "target_ns");
 pub(super) const TUPDATE: Word = microseconds("tupdate", "tupdate_ns");
 pub(super) const ALPHA: Word = word("alpha", "NUMBER", Read::Count(0, 32));
 pub(super) const BETA: Word = word("beta", "NUMBER", Read::Count(0, 32));
-/// fq_pie has them as well.
+/// The flags of pie, which fq_pie shares.
 pub(super) const FLAGS: &[Flag] = &[
     on("ecn", "ecn"),
     off("noecn", "ecn"),

@@ -1,5 +1,5 @@
-//! prio: tc-prio(8). In a scenario its words are passed on to Linux as they are; `simulated` fills
-//! in what nobody said.
+//! prio: tc-prio(8). A scenario's words are passed to Linux unchanged; `simulated` fills in the
+//! defaults for unset parameters.
 
 use super::bands::{MOST_BANDS, PRIORITIES, USUAL_LIMIT, check_map, written};
 use crate::error::TcError;
@@ -28,21 +28,21 @@ pub(super) static PRIO: Record = Record {
     ..Record::NONE
 };
 
-/// tc-prio(8): the band of each priority where nobody said it.
+/// tc-prio(8): the default band of each priority.
 const USUAL_MAP: [u64; PRIORITIES] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 
 fn bands(fields: &Fields) -> u64 {
     fields.count("bands").unwrap_or(USUAL_BANDS)
 }
 
-/// What was said, and behind it the usual.
+/// The given bands, followed by the default ones.
 fn priomap(fields: &Fields) -> Vec<u64> {
     let mut map = fields.numbers("priomap");
     map.extend(USUAL_MAP.iter().skip(map.len()));
     map
 }
 
-/// What tc and Linux refuse.
+/// Refuses what tc and Linux refuse.
 fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
     let hint = "write priomap with a band for each of the 16 priorities";
     check_map("prio", &priomap(fields), bands(fields), hint)

@@ -1,6 +1,7 @@
 //! red: tc-red(8), and the RED of ns-2.35 and ns-3 under its name.
 //!
-//! tc computes max, min and burst from what is given before it talks to the kernel; so does this.
+//! tc computes max, min and burst from the given parameters before it configures the kernel; this
+//! file does the same.
 
 use super::{LIMIT, above, refused};
 use crate::error::TcError;
@@ -37,9 +38,9 @@ pub(super) static RED: Record = Record {
     ],
     simulated: true,
     linux: Some(Linux {
-        // TCA_RED_MAX_P: the adaptive mode's probability in force, of 2^32.
+        // TCA_RED_MAX_P: the adaptive mode's current probability, in units of 2^-32.
         read: &[("max_p", Place::Attribute(3))],
-        // struct tc_red_xstats: early and forced drops of the average are one number.
+        // struct tc_red_xstats. Early and forced drops of the average are one number.
         xstats: Xstats { skipped: 0, names: &["early", "pdrop", "other", "marked"] },
         in_order: true,
         drops: Why::Counted(&[
@@ -79,7 +80,7 @@ const LINUX: Grammar = Grammar {
         word("max", "BYTES", Read::Size),
         word("avpkt", "BYTES", Read::Size),
         word("burst", "PACKETS", Read::Count(0, U32)),
-        word("probability", "NUMBER", Read::Above(0.0, 1.0)),
+        word("probability", "NUMBER", Read::RealAbove(0.0, 1.0)),
         word("bandwidth", "RATE", Read::Rate),
     ],
     flags: &[
@@ -89,11 +90,11 @@ const LINUX: Grammar = Grammar {
         on("harddrop", "harddrop"),
         on("nodrop", "nodrop"),
     ],
-    elsewhere: &[("qevent", "no filter acts on what red drops or marks: leave it out")],
+    elsewhere: &[("qevent", "no filter acts on red's drops or marks: leave it out")],
     ..Grammar::NONE
 };
 
-/// `red`, `red ecn`: the sizes, and the bandwidth unless it is given, follow from the link's rate.
+/// `red`, `red ecn`: the sizes, and the bandwidth unless given, follow from the link's rate.
 static BARE: Grammar = Grammar {
     variant: Some("linux"),
     aliases: &[PINNED],
@@ -101,9 +102,10 @@ static BARE: Grammar = Grammar {
     ..LINUX
 };
 
-/// A size that is to be computed: 0 from the others, or unsaid until the link's rate is known.
+/// A size to compute: 0 if it follows from the others, otherwise unset until the link's rate is
+/// known.
 const fn size(from_others: bool) -> Value {
-    if from_others { Value::Count(0) } else { Value::Unsaid }
+    if from_others { Value::Count(0) } else { Value::Unset }
 }
 
 const fn linux_defaults(sized: bool) -> [(&'static str, Value); 12] {
@@ -115,7 +117,7 @@ const fn linux_defaults(sized: bool) -> [(&'static str, Value); 12] {
         ("avpkt", size(sized)),
         ("burst", size(sized)),
         ("probability", Value::Real(0.02)),
-        ("bandwidth", if sized { Value::Count(10_000_000) } else { Value::Unsaid }),
+        ("bandwidth", if sized { Value::Count(10_000_000) } else { Value::Unset }),
         ("adaptive", Value::Flag(false)),
         ("ecn", Value::Flag(false)),
         ("harddrop", Value::Flag(false)),
@@ -130,7 +132,7 @@ const FLOYD: Grammar = Grammar {
         word("min", "PACKETS", Read::Real(0.0, U32 as f64)),
         word("max", "PACKETS", Read::Real(0.0, U32 as f64)),
         word("weight", "NUMBER", Read::Real(0.0, 1.0)),
-        word("probability", "NUMBER", Read::Above(0.0, 1.0)),
+        word("probability", "NUMBER", Read::RealAbove(0.0, 1.0)),
         word("mean_bytes", "BYTES", Read::Count(1, 65535)),
         time("target_delay", "target_delay_ns", Read::PositiveTime),
     ],
@@ -177,9 +179,9 @@ const fn floyd_defaults(
 
 /// tc-red(8): "1000 is a good value".
 const AVPKT: u64 = 1000;
-/// The queueing delay from which a RED without sizes begins to drop, ns.
+/// The queueing delay from which a RED without sizes drops, ns.
 const TOLERATED_NS: u128 = 20_000_000;
-/// Below a threshold of about five packets RED punishes ordinary bursts (Floyd and Jacobson 1993
+/// Below a threshold of about five packets RED drops from ordinary bursts (Floyd and Jacobson 1993
 /// use 5).
 const LEAST_MIN_PACKETS: u64 = 5;
 
@@ -191,17 +193,17 @@ const LEAST_MIN_PACKETS: u64 = 5;
 fn recommended(fields: &mut Fields, rate_bps: u64) {
     let tolerated = u128::from(rate_bps) * TOLERATED_NS / 8_000_000_000;
     let tolerated = u64::try_from(tolerated).unwrap_or(U32);
-    // Beyond 143 Gbit/s the limit would not fit tc's 32 bits.
+    // Above 143 Gbit/s the limit would exceed tc's 32 bits.
     let min = tolerated.clamp(LEAST_MIN_PACKETS * AVPKT, U32 / 12);
     let sizes =
         [("limit", 12 * min), ("min", min), ("max", 3 * min), ("avpkt", AVPKT), ("burst", 0)];
     for (name, size) in sizes {
         fields.set(name, Value::Count(size));
     }
-    if !fields.get("bandwidth").is_said() {
+    if !fields.get("bandwidth").is_set() {
         fields.set("bandwidth", Value::Count(rate_bps));
     }
-    complete_linux(fields, &[]).expect("what is recommended fits together");
+    complete_linux(fields, &[]).expect("the recommended sizes are consistent");
 }
 
 fn complete_linux(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
@@ -213,8 +215,8 @@ fn complete_linux(fields: &mut Fields, _given: &[&'static str]) -> Result<(), Tc
     Ok(())
 }
 
-/// What tc makes of limit, min, max, avpkt and burst, of which 0 stands for what was not said: min, max
-/// and burst.
+/// min, max and burst as tc computes them from limit, min, max, avpkt and burst. 0 stands for an
+/// unset size.
 pub(super) fn sizes(
     kind: &str,
     [limit, min, max, avpkt, burst]: [u64; 5],
@@ -253,7 +255,8 @@ pub(super) fn sizes(
     Ok([min, max, burst])
 }
 
-/// `adaptive` makes automatic (0) what is not given: thresholds and weight follow from the rate.
+/// With `adaptive` unset parameters become automatic (0): thresholds and weight follow from the
+/// rate.
 fn complete_floyd(fields: &mut Fields, given: &[&'static str]) -> Result<(), TcError> {
     if fields.get("adaptive").is_on() {
         for name in ["min", "max", "weight"] {
@@ -270,7 +273,7 @@ fn complete_floyd(fields: &mut Fields, given: &[&'static str]) -> Result<(), TcE
     Ok(())
 }
 
-/// choke has RED's thresholds in packets.
+/// choke's thresholds are RED's, in packets.
 pub(super) fn complete_choke(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
     let hint = "give a min below max, and a limit that is not below either, in packets";
     if let Some((min, max)) = above(fields, "min", "max") {

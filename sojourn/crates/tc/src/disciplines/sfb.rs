@@ -1,5 +1,5 @@
-//! sfb: tc-sfb(8). In a scenario its words are passed on to Linux as they are; `simulated` fills in
-//! what tc, or else Linux, makes of what nobody said.
+//! sfb: tc-sfb(8). A scenario's words are passed to Linux unchanged; `simulated` fills in tc's or
+//! else Linux's defaults for unset parameters.
 
 use super::LIMIT;
 use crate::grammar::{Fields, Grammar, Read, Value, word};
@@ -18,8 +18,8 @@ pub(super) static SFB: Record = Record {
             LIMIT,
             word("max", "PACKETS", Read::Count(1, U32)),
             word("target", "PACKETS", Read::Count(1, U32)),
-            word("increment", "NUMBER", Read::Above(0.0, 1.0)),
-            word("decrement", "NUMBER", Read::Above(0.0, 1.0)),
+            word("increment", "NUMBER", Read::RealAbove(0.0, 1.0)),
+            word("decrement", "NUMBER", Read::RealAbove(0.0, 1.0)),
             word("penalty_rate", "PACKETS", Read::Count(0, U32)),
             word("penalty_burst", "PACKETS", Read::Count(0, U32)),
         ],
@@ -49,7 +49,7 @@ pub(super) static SFB: Record = Record {
             counter(Cause::Limit, &["queuedrop", "childdrop"]),
         ]),
         marks: Why::Counted(&[counter(Cause::Early, &["marked"])]),
-        // A probability of 16 bits.
+        // The probability has 16 bits.
         state: &[state("probability", &["avgprob"], &[], 65_535.0)],
         ..Linux::PLAIN
     }),
@@ -58,13 +58,13 @@ pub(super) static SFB: Record = Record {
     ..Record::NONE
 };
 
-/// The device's txqueuelen.
+/// The default limit: the device's txqueuelen.
 const USUAL_LIMIT: u64 = 1_000;
 /// p = 1 (SFB_MAX_PROB).
 const ONE: f64 = 65_535.0;
 
-/// The simulator's parameters. Of `max` and `target` tc computes the one from the other; a flow has
-/// a fourth more packets than those from which its p rises.
+/// The simulator's parameters. tc computes an unset `max` from `target` and the reverse: `max` is a
+/// quarter larger.
 fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
     let count = |field: &str, usual: u64| Value::Count(fields.count(field).unwrap_or(usual));
     let p = |field: &str, usual: f64| {

@@ -1,8 +1,8 @@
-//! sfq: tc-sfq(8). In a scenario its words are passed on to Linux as they are, and what nobody said
-//! is Linux's choice; `simulated` fills that in for the simulator.
+//! sfq: tc-sfq(8). A scenario's words are passed to Linux unchanged, and unset parameters are left
+//! to Linux; `simulated` fills them in for the simulator.
 //!
-//! `redflowlimit` is what switches RED on, and what tc computes RED's sizes from. tc refuses RED's
-//! other words without it.
+//! `redflowlimit` switches RED on, and tc computes RED's sizes from it. tc refuses RED's other
+//! words without it.
 
 use super::red::sizes;
 use super::{LIMIT, refused};
@@ -30,7 +30,7 @@ pub(super) static SFQ: Record = Record {
             word("max", "BYTES", Read::Count(1, U32)),
             word("avpkt", "BYTES", Read::SizeWithin(1, U32)),
             word("burst", "PACKETS", Read::Count(1, U32)),
-            word("probability", "NUMBER", Read::Above(0.0, 1.0)),
+            word("probability", "NUMBER", Read::RealAbove(0.0, 1.0)),
         ],
         flags: &[on("headdrop", "headdrop"), on("ecn", "ecn"), on("harddrop", "harddrop")],
         complete,
@@ -39,7 +39,7 @@ pub(super) static SFQ: Record = Record {
     simulated: true,
     translated: Some(simulated),
     linux: Some(Linux {
-        // struct tc_sfq_qopt_v1: RED's numbers behind headdrop, and room for its statistics.
+        // struct tc_sfq_qopt_v1: RED's numbers behind headdrop, and space for its statistics.
         options: Options::Words(&[
             |fields| fields.count("quantum"),
             |fields| fields.count("perturb"),
@@ -80,26 +80,26 @@ pub(super) static SFQ: Record = Record {
 
 const RED_DROPS: &[&str] = &["prob_drop", "forced_drop"];
 
-/// RED's words that mean nothing without `redflowlimit`.
+/// RED's words, which need `redflowlimit`.
 const OF_RED: &[&str] = &["min", "max", "avpkt", "burst", "probability", "ecn", "harddrop"];
 
-/// A period of more overflows the kernel's jiffies (INT_MAX / HZ).
+/// The longest period: a longer one overflows the kernel's jiffies (INT_MAX / HZ).
 const MOST_SECONDS: u64 = ((1 << 31) - 1) / 250;
-/// SFQ_MAX_DEPTH, also the limit where none is said.
+/// SFQ_MAX_DEPTH, also the default limit.
 const USUAL_LIMIT: u64 = 127;
 const MOST_DEPTH: u64 = 127;
 /// SFQ_DEFAULT_FLOWS.
 const USUAL_FLOWS: u64 = 128;
-/// SFQ_MAX_FLOWS: what 16 bits can number beside each depth.
+/// SFQ_MAX_FLOWS: 16 bits number the flows and the depths.
 const MOST_FLOWS: u64 = 65536 - MOST_DEPTH - 1;
 /// SFQ_DEFAULT_HASH_DIVISOR.
 const USUAL_DIVISOR: u64 = 1024;
-/// The largest packet of Ethernet.
+/// Ethernet's largest packet.
 const USUAL_QUANTUM: u64 = 1514;
 const QUANTA: RangeInclusive<u64> = 256..=(1 << 31) - 1;
 
-/// Linux's numbers of those that were said (sfq_change): there are no more slots than buckets, and
-/// a limit that was said bounds slots and is bounded by what they can hold.
+/// The sizes as Linux computes them (sfq_change). There are no more slots than buckets. A given
+/// limit bounds the slots, and is itself bounded by their capacity.
 struct Sizes {
     limit: u64,
     flows: u64,
@@ -111,7 +111,7 @@ impl Sizes {
     fn of(fields: &Fields) -> Sizes {
         let divisor = fields.count("divisor").unwrap_or(USUAL_DIVISOR);
         let flows = fields.count("flows").unwrap_or(USUAL_FLOWS).min(MOST_FLOWS);
-        let flows = if fields.get("divisor").is_said() { flows.min(divisor) } else { flows };
+        let flows = if fields.get("divisor").is_set() { flows.min(divisor) } else { flows };
         let depth = fields.count("depth").unwrap_or(MOST_DEPTH).min(MOST_DEPTH);
         let limit = fields.count("limit").map(|limit| limit.min(depth * flows));
         let flows = limit.map_or(flows, |limit| flows.min(limit));
@@ -132,7 +132,7 @@ struct Red {
 }
 
 impl Red {
-    /// What the simulator is told where there is none.
+    /// The simulator's parameters without a RED.
     const NONE: Red = Red {
         min: 0,
         max: 0,
@@ -146,7 +146,7 @@ impl Red {
     fn read(fields: &Fields) -> Result<Option<Red>, TcError> {
         let Some(limit) = fields.count("redflowlimit") else { return Ok(None) };
         let [min, max, burst] = ["min", "max", "burst"].map(|name| fields.count(name).unwrap_or(0));
-        // red's follows from min first.
+        // red would compute max from min first.
         let max = if max == 0 { limit / 4 } else { max };
         let avpkt = fields.count("avpkt").unwrap_or(1000);
         let [min, max, burst] = sizes("sfq", [limit, min, max, avpkt, burst])?;
@@ -155,8 +155,9 @@ impl Red {
         Ok(Some(Red { min, max, avpkt, burst, probability, ecn, harddrop }))
     }
 
-    /// tc's four bytes: Wlog, of the weight 2^-Wlog; Plog, for which 2^-Plog is next below the
-    /// probability of a byte; Scell_log, of idle times, which sfq knows none of; the flags.
+    /// tc's four bytes: Wlog, for the weight 2^-Wlog; Plog, where 2^-Plog is the next power of two
+    /// below the probability of a byte; Scell_log, for idle times, which sfq does not have; the
+    /// flags.
     fn logs_and_flags(self) -> u64 {
         let weight = LinuxRedParams {
             limit: 0,
@@ -178,18 +179,18 @@ impl Red {
         wlog | plog << 8 | flags << 24
     }
 
-    /// In units of 2^-32; 1 does not fit, and tc says 0.
+    /// max_p in units of 2^-32. 1 does not fit, and tc passes 0.
     fn max_p(self) -> u64 {
         (self.probability * 4_294_967_296.0) as u64 & U32
     }
 
-    /// Of words that were found to fit together.
+    /// The RED of parameters that were checked.
     fn of(fields: &Fields) -> Option<Red> {
-        Red::read(fields).expect("what does not fit is refused")
+        Red::read(fields).expect("the parameters were checked")
     }
 }
 
-/// What tc and Linux refuse.
+/// Refuses what tc and Linux refuse.
 fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
     let sizes = Sizes::of(fields);
     let quantum = fields.count("quantum").unwrap_or(USUAL_QUANTUM);
@@ -199,18 +200,18 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
         return refused(problem, format!("write quantum {}", quantum.clamp(*least, *most)));
     }
     if !sizes.divisor.is_power_of_two() {
-        let problem = format!("sfq: divisor {} is no power of two", sizes.divisor);
+        let problem = format!("sfq: divisor {} is not a power of two", sizes.divisor);
         return refused(problem, format!("write divisor {}", sizes.divisor.next_power_of_two()));
     }
     if Red::read(fields)?.is_none()
-        && let Some(word) = OF_RED.iter().find(|word| fields.get(word).is_said())
+        && let Some(word) = OF_RED.iter().find(|word| fields.get(word).is_set())
     {
-        let problem = format!("sfq: {word} is of a RED, and there is none without redflowlimit");
+        let problem = format!("sfq: {word} needs redflowlimit, which switches RED on");
         return refused(problem, "write redflowlimit 100000 too, or leave it out");
     }
     if sizes.limit == 1 {
-        let problem = "sfq: with this limit, flows and depth it has room for one packet";
-        return refused(problem.to_owned(), "Linux wants room for two at least: write limit 2");
+        let problem = "sfq: this limit, flows and depth leave room for one packet only";
+        return refused(problem.to_owned(), "Linux requires room for two packets: write limit 2");
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! tbf: tc-tbf(8), with the bfifo that tbf makes as its child.
+//! tbf: tc-tbf(8), with the bfifo that tbf creates as its child.
 //!
-//! `latency` is another way of saying `limit`, which follows from it as tc computes it.
+//! `latency` is an alternative to `limit`, which tc computes from it.
 
 use super::refused;
 use crate::error::TcError;
@@ -41,7 +41,7 @@ pub(super) static TBF: Record = Record {
 /// struct tc_ratespec has 16 bits for `overhead` and `mpu`.
 const U16: u64 = u16::MAX as u64;
 
-/// What tc and Linux refuse, and the limit.
+/// Refuses what tc and Linux refuse, and computes the limit.
 fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
     let (rate, burst) = (fields.count("rate").unwrap_or(0), fields.count("burst").unwrap_or(0));
     if let Some(mpu) = fields.count("mpu").filter(|mpu| *mpu > U16) {
@@ -52,12 +52,12 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
     let mtu = fields.count("mtu").filter(|mtu| *mtu > 0);
     match (peak, mtu) {
         (Some(_), None) => {
-            let problem = "tbf: peakrate needs mtu, the room of its bucket";
+            let problem = "tbf: peakrate needs mtu, the size of its bucket";
             return refused(problem.to_owned(), "write mtu 1514, a packet, or a little more");
         }
         (None, Some(_)) => {
             return refused(
-                "tbf: mtu is the room of peakrate's bucket, and there is none".to_owned(),
+                "tbf: mtu is the size of peakrate's bucket, and there is no peakrate".to_owned(),
                 "write peakrate too, or leave out mtu",
             );
         }
@@ -67,15 +67,15 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
         let problem = format!("tbf: peakrate {peak} bit/s is not above rate {rate} bit/s");
         return refused(problem, "write a peakrate above the rate, or leave it out");
     }
-    // To tc a zero is as good as none.
+    // tc treats zero as unset.
     let something = |field: &str| fields.count(field).filter(|count| *count > 0);
     match (something("limit").is_some(), something("latency_ns")) {
         (true, Some(_)) => {
-            let problem = "tbf: limit and latency say the same thing differently";
+            let problem = "tbf: limit and latency exclude each other";
             return refused(problem.to_owned(), "keep one of them");
         }
         (false, None) => {
-            let problem = "tbf: it is not said how much may wait";
+            let problem = "tbf: the limit of its queue is missing";
             return refused(problem.to_owned(), "write limit in bytes, or latency 50ms");
         }
         (true, None) => {}
@@ -88,7 +88,7 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
                 return refused(problem, "write a shorter latency: tc takes up to 4294967295");
             }
             fields.set("limit", Value::Count(limit as u64));
-            fields.set("latency_ns", Value::Unsaid);
+            fields.set("latency_ns", Value::Unset);
         }
     }
     Ok(())
