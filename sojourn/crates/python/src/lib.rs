@@ -33,11 +33,7 @@ fn rng_key(seed: u64, name: &str) -> u64 {
 
 /// Unpacks zstd, at most `most` bytes of it. Raises ValueError if it is damaged.
 #[pyfunction]
-fn unpack_zstd<'py>(
-    py: Python<'py>,
-    packed: &[u8],
-    most: usize,
-) -> PyResult<Bound<'py, PyBytes>> {
+fn unpack_zstd<'py>(py: Python<'py>, packed: &[u8], most: usize) -> PyResult<Bound<'py, PyBytes>> {
     let mut unpacked = Vec::new();
     zstd::stream::read::Decoder::new(packed)
         .and_then(|decoder| decoder.take(most as u64).read_to_end(&mut unpacked))
