@@ -1,8 +1,7 @@
 """flent files of all versions and tests, against what flent itself says of them.
 
-`recordings/flent` has a few files and flent's means; `make.py` beside them wrote both. Where flent can
-be installed, a file of each of its tests is written and compared in the same way.
-"""
+`recordings/flent` has a few files and flent's means; `make.py` beside them wrote both. Where flent
+can be installed, a file of each of its tests is written and compared in the same way."""
 
 from __future__ import annotations
 
@@ -38,7 +37,8 @@ def notes(run: Run) -> str:
 
 
 def goodputs(run: Run, said: dict[str, Any]) -> Iterator[tuple[float, float]]:
-    """Ours and flent's of each direction, Mbit/s: flent's means are of the time that each stream ran."""
+    """Ours and flent's of each direction, Mbit/s: flent's means are of the time that each stream
+    ran."""
     whole = phases.cut(run)
     loaded = [part for part in whole.parts if part.loaded]
     for way in ("down", "up"):
@@ -88,8 +88,8 @@ def test_without_raw_values_local_time_is_taken_for_utc_and_losses_are_not_known
     runs: dict[str, Run],
 ) -> None:
     run = runs["rrul-none.flent.gz"]
-    assert "in which time zone" in notes(run)
-    assert "Lost probes are not known of Ping (ms) ICMP" in notes(run)
+    assert "have a time zone" in notes(run)
+    assert "Lost probes of Ping (ms) ICMP" in notes(run)
     found = findings.find(run)
     assert found.target == "ICMP"
     assert {row.spread.lost for row in found.rows} == {None}
@@ -140,7 +140,7 @@ def test_what_netperf_sent_again_is_that_of_the_load(runs: dict[str, Run]) -> No
     assert unknown.rows[1].retransmits is None
     [buffer] = unknown.buffers
     assert buffer.overflowed is None
-    assert "nothing had to be sent again" not in sentences.buffer(buffer)
+    assert "retransmitted nothing" not in sentences.buffer(buffer)
     assert "not known" in sentences.buffer(buffer)
 
 
@@ -155,11 +155,11 @@ def test_drops_that_an_old_file_counts_from_the_start_are_those_of_each_interval
 
 
 def test_what_is_not_taken_is_named(runs: dict[str, Run]) -> None:
-    assert "Taken of the file: 4 streams down, 4 streams up, 4 series of pings." in notes(
+    assert "Imported from the file: 4 streams down, 4 streams up, 4 series of pings." in notes(
         runs["rrul-4.flent.gz"]
     )
-    assert "Left out of the file: HTTP latency." in notes(runs["http-rrul-4.flent.gz"])
-    assert "Left out of the file: UDP upload." in notes(runs["udp_flood-4.flent.gz"])
+    assert "Not imported: HTTP latency." in notes(runs["http-rrul-4.flent.gz"])
+    assert "Not imported: UDP upload." in notes(runs["udp_flood-4.flent.gz"])
     [_, load, _] = phases.cut(runs["udp_flood-4.flent.gz"]).parts
     assert load.phase.kind == "upload"
 
@@ -170,8 +170,8 @@ def test_the_import_prints_what_was_taken(
     file = RECORDED / "http-rrul-4.flent.gz"
     assert status(["import", str(file), "-o", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
-    assert "Taken of the file: " in printed
-    assert "Left out of the file: HTTP latency." in printed
+    assert "Imported from the file: " in printed
+    assert "Not imported: HTTP latency." in printed
 
 
 PIP = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")

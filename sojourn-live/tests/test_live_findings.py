@@ -203,7 +203,7 @@ def test_a_queue_before_the_nearest_target_is_at_home() -> None:
     found = of(Line(queue_at_gateway=True, phases=(("idle", 4), ("upload", 8))))
     (place,) = found.places
     assert (place.after, place.nearest) == (None, "gateway")
-    assert "this host, its Wi-Fi" in " ".join(sentences.sentences(found))
+    assert "this host, in its Wi-Fi" in " ".join(sentences.sentences(found))
 
 
 def test_a_load_both_ways_is_located_only_where_no_way_was_measured_alone(found: Findings) -> None:
@@ -392,7 +392,7 @@ def test_the_text_has_the_form_that_people_paste(found: Findings) -> None:
     ]
     row = next(row for row in found.rows if row.phase == "upload")
     assert upload.split()[5] == f"{row.spread.median:.0f}"
-    assert "Probes went out on time to 0.140 ms (99 %)" in text
+    assert "99 % of the probes were sent at most 0.140 ms late" in text
     assert "draft-ietf-ippm-responsiveness-09" in text
 
 
@@ -409,18 +409,20 @@ def test_late_probes_are_a_warning(found: Findings) -> None:
         },
     }
     said = " ".join(sentences.confidence(dataclasses.replace(found, facts=(late,))))
-    assert "can't be told from this host's own" in said
+    assert "can't be distinguished from this host's own" in said
 
 
 def test_the_way_on_which_probes_were_lost_is_said(found: Findings) -> None:
-    assert not any("on the way there" in sentence for sentence in sentences.confidence(found))
+    assert not any(
+        "on the way to the server" in sentence for sentence in sentences.confidence(found)
+    )
     probes = [{**found.facts[0]["probes"][0], "lost_forward": 7, "lost_backward": 2}]
     said = " ".join(
         sentences.confidence(
             dataclasses.replace(found, facts=({**found.facts[0], "probes": probes},))
         )
     )
-    assert "7 were lost on the way there, 2 on the way back" in said
+    assert "7 probes were lost on the way to the server, 2 on the way back" in said
 
 
 def test_a_stepped_clock_is_said(found: Findings) -> None:

@@ -195,7 +195,7 @@ def test_other_numbers_of_streams_are_rrul_be_nflows() -> None:
     made = document(synthetic_live.run(None, Line(streams=2)))
     assert made["metadata"]["NAME"] == "rrul_be_nflows"
     assert {"TCP upload BE::1", "TCP download BE::2"} <= set(made["results"])
-    with pytest.raises(UserError, match="is no rrul"):
+    with pytest.raises(UserError, match="can't be exported as rrul"):
         document(synthetic_live.run(None, Line(streams=2)), test="rrul")
 
 
@@ -426,7 +426,7 @@ def test_netperf_s_command_tells_that_the_directions_were_swapped(
         },
     }  # fmt: skip
     notes = flent.read(saved(tmp_path / "swapped.flent.gz", made)).meta.facts["1"]["notes"]
-    assert any("have the other ones" in note for note in notes) == swapped
+    assert any("have the opposite ones" in note for note in notes) == swapped
 
 
 def test_nothing_arrives_in_a_hole_of_more_than_half_a_sample(tmp_path: Path) -> None:
@@ -466,9 +466,9 @@ def test_values_that_can_not_be_true_are_null_and_named(tmp_path: Path) -> None:
     assert queue["sent_bytes"].to_list() == [0, 100, 100, 100, None, 497, 100, 100, 100]
     assert phases.cut(run).of("download")[0].mbps("down") == pytest.approx(10)
     notes = run.meta.facts["1"]["notes"]
-    assert "1 value of dropped in qdisc_stats_router can't be true and is left out, the first: -5." in notes  # fmt: skip
-    assert "1 value of goodput in TCP download::0 can't be true and is left out, the first: 1e+09." in notes  # fmt: skip
-    assert "1 value of RTT in Ping (ms) ICMP can't be true and is left out, the first: -3." in notes
+    assert "1 impossible value of dropped in qdisc_stats_router is left out, the first: -5." in notes  # fmt: skip
+    assert "1 impossible value of goodput in TCP download::0 is left out, the first: 1e+09." in notes  # fmt: skip
+    assert "1 impossible value of RTT in Ping (ms) ICMP is left out, the first: -3." in notes
 
 
 def test_a_file_of_iterations_is_refused(tmp_path: Path) -> None:
@@ -505,7 +505,10 @@ def test_losses_that_are_not_known_go_out_and_come_back_as_not_known(
         probes = metrics.summary(back).to_dict()["runs"][0]["probes"]
         assert len(probes) == len(pings) > 0
         assert [(one["sent"], one["loss_rate"]) for one in probes] == [(None, None)] * len(pings)
-        assert any("Lost probes are not known" in note for note in back.meta.facts["1"]["notes"])
+        assert any(
+            "are not known: the file has no sequence numbers" in note
+            for note in back.meta.facts["1"]["notes"]
+        )
 
 
 # --------------------------------------------------------------------------------------- refusals
@@ -517,7 +520,7 @@ def test_a_run_of_the_simulator_does_not_go_out(tmp_path: Path) -> None:
 
 
 def test_a_name_that_flent_does_not_open_is_refused(run: Run, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="opens no file"):
+    with pytest.raises(UserError, match="does not open such a name"):
         flent.export(run, tmp_path / "x.json.gz")
 
 
@@ -542,7 +545,7 @@ def test_what_no_file_of_flent_s_counts_is_null_in_the_numbers(run: Run, tmp_pat
 
 
 def test_a_phase_or_repeat_that_is_not_there_is_refused(run: Run, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no load is called 'idle'"):
+    with pytest.raises(UserError, match="has no load 'idle'"):
         document(run, phase="idle")
     with pytest.raises(UserError, match="no repeat 7"):
         document(run, seed=7)
@@ -705,7 +708,7 @@ def test_memory_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.Mo
         raise MemoryError
 
     monkeypatch.setattr(json, "loads", none)
-    with pytest.raises(UserError, match="more memory than there is"):
+    with pytest.raises(UserError, match="more memory than available"):
         flent.read(saved(tmp_path / "x.flent.gz", SMALL))
 
 

@@ -1,5 +1,5 @@
-"""What becomes of ECN and DSCP: over loopback, where nothing does; and through a router in user space
-that is known to bleach, drop and mark."""
+"""What becomes of ECN and DSCP: over loopback, where nothing does; and through a router in user
+space that is known to bleach, drop and mark."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ UNSUMMED = "import fcntl, socket, struct, array, sys\n" + (
 
 @contextlib.contextmanager
 def forwarded(net: LiveNetwork, **rules: dict[str, Any]) -> Iterator[dict[str, dict[str, int]]]:
-    """A network whose router is ours; at the end what it sent, by direction and "protocol field"."""
+    """A network whose router is ours; at the end what it sent, by direction and "protocol
+    field"."""
     net.run("router", "sysctl", "-q", "-w", "net.ipv4.ip_forward=0")
     for host in ("client", "server"):
         net.run(host, sys.executable, "-c", UNSUMMED)
@@ -205,7 +206,7 @@ def test_a_field_that_changes_at_times_and_one_that_nobody_answers(whole: Sessio
     assert outcomes(made, "down")["ECT(0)"] == "unknown"
     assert marks.sentences(made) == [
         "On the way up ECT(0) arrived partly as CE.",
-        "On the way down ECT(0) never arrived, as little as unmarked packets.",
+        "On the way down ECT(0) never arrived, and neither did unmarked packets.",
         "DSCP survives both ways: EF arrive as they are sent.",
     ]
 
@@ -225,7 +226,7 @@ def test_phases_that_saw_no_mark_share_a_sentence() -> None:
     quiet = [phase("download", "down"), phase("both", "up"), phase("both", "down")]
     assert said(*quiet) == [
         "Under download and load both ways no queue was seen to mark: none of 240 ECN-capable probes "
-        "arrived with CE, and TCP did not use ECN (sysctl net.ipv4.tcp_ecn=1 at the sender asks for it)."
+        "arrived with CE, and TCP did not use ECN (sysctl net.ipv4.tcp_ecn=1 at the sender enables it)."
     ]
     apart = said(*quiet, phase("upload", "up", probes_marked=3))
     assert len(apart) == 4
@@ -240,7 +241,7 @@ def test_repeats_are_pooled_and_an_old_server_is_named(whole: Session) -> None:
     assert [(fate.sent, fate.fate) for fate in made.path] == [(16, "kept"), (16, "mixed")]
     silent = marks.find([facts_with(told([], answered=False), whole)])
     assert silent is not None
-    assert "It is older" in marks.sentences(silent)[0]
+    assert "It is an older version" in marks.sentences(silent)[0]
     # A measurement of before has no such key.
     before = {key: value for key, value in whole.facts.items() if key != "marks"}
     assert marks.find([read(SessionFacts, before)]) is None

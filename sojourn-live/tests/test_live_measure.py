@@ -128,7 +128,7 @@ def test_a_measurement_is_printed_kept_and_written(say: Say, port: str, tmp_path
     assert {row["quantity"] for row in rows} >= {"rtt_ms", "goodput_mbps"}
     assert say("import", "x.flent.gz", "-o", "back").code == 0
     assert say("report", "home", "-o", "page.html").code == 0
-    assert "Probes went out on time" in (tmp_path / "page.html").read_text()
+    assert "of the probes were sent at most" in (tmp_path / "page.html").read_text()
 
 
 def test_json_is_one_object_and_nothing_is_kept(say: Say, port: str, tmp_path: Path) -> None:
@@ -610,14 +610,14 @@ def test_export_writes_by_the_files_ending(say: Say, pair: list[Path], tmp_path:
             "hint: end it in .flent.gz, .flent, .csv, .json, .pcapng\n",
         ),
         (("export", "{0}", "-o", "no/where/x.csv"), "is not a folder"),
-        (("export", "{0}", "-o", "x.flent.gz", "--phase", "idle"), "no load is called"),
+        (("export", "{0}", "-o", "x.flent.gz", "--phase", "idle"), "has no load 'idle'"),
         (
             ("export", "{0}", "-o", "x.flent.gz", "--test", "rrul", "--phase", "upload"),
-            "is no rrul",
+            "can't be exported as rrul",
         ),
         (("export", "nowhere", "-o", "x.csv"), "is not a folder"),
         (("import", "nowhere.flent.gz"), "there is no file nowhere.flent.gz"),
-        (("measure", "127.0.0.1", "--flent", "x.txt"), "flent opens no file"),
+        (("measure", "127.0.0.1", "--flent", "x.txt"), "flent does not open such a name"),
         (("measure", "127.0.0.1", "--length", "10"), 'hint: write "10 s"'),
         (("measure", "127.0.0.1", "--idle", "10"), 'hint: write "10 s"'),
         (("measure", "127.0.0.1", "--interval", "10"), 'hint: write "10 ms"'),
@@ -626,14 +626,17 @@ def test_export_writes_by_the_files_ending(say: Say, pair: list[Path], tmp_path:
         (("measure", "127.0.0.1", "--port", "1"), "no server listens"),
         (("measure", "127.0.0.1:1"), "no server listens at 127.0.0.1:1"),
         (("measure", "[::1]:1"), "[::1]:1"),
-        (("measure", "127.0.0.1:1", "--port", "2"), "HOST says port 1"),
+        (("measure", "127.0.0.1:1", "--port", "2"), "HOST has port 1"),
         (("measure", "127.0.0.1:port"), "'port' is not a port"),
         (("measure", "127.0.0.1", "--every", "30s"), "no longer than a measurement takes, 40 s"),
-        (("measure", "127.0.0.1", "--every", "1h", "--json"), "--json does not go with --every"),
-        (("measure", "127.0.0.1", "--times", "2"), "--times goes with --every only"),
-        (("measure", "127.0.0.1", "--secret", "short"), "8 characters at least"),
+        (
+            ("measure", "127.0.0.1", "--every", "1h", "--json"),
+            "--json and --every can't be combined",
+        ),
+        (("measure", "127.0.0.1", "--times", "2"), "--times needs --every"),
+        (("measure", "127.0.0.1", "--secret", "short"), "at least 8 characters"),
         (("measure", "127.0.0.1", "--secret", "@nowhere"), "can't read nowhere"),
-        (("history", "nowhere"), "holds no measurements"),
+        (("history", "nowhere"), "contains no measurements"),
     ],
 )
 def test_wrong_input_is_told_kindly(

@@ -1,5 +1,5 @@
-"""A peer beside a measurement: whose queue it is. Through a network whose queues are known, and over
-loopback what can't be said."""
+"""A peer beside a measurement: whose queue it is. Through a network whose queues are known, and
+over loopback what can't be said."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def test_a_queue_that_the_peer_shares_is_told_from_one_of_our_own(
     told = subprocess.run(
         [*SOJOURN, "peer", str(ours), str(theirs)], capture_output=True, text=True, check=True
     ).stdout
-    assert "what is ours alone" in told
-    assert "the way that both share" in told
+    assert "in our own part" in told
+    assert "on the shared path" in told
     plain = subprocess.run(
         [*SOJOURN, "peer", str(ours), str(theirs), "--json"],
         capture_output=True,
@@ -80,8 +80,8 @@ def test_a_queue_that_the_peer_shares_is_told_from_one_of_our_own(
     )
     assert [one["whose"] for one in json.loads(plain.stdout)["phases"]] == ["own", "shared"]
     page = report.render([Run.open(ours), Run.open(theirs)])
-    assert "the queue is on the way that both share" in page
-    assert "What theirs saw of our load meanwhile" in page
+    assert "the queue is on the shared path" in page
+    assert "Our load as seen by theirs" in page
     # A peer is no other state of our line.
     assert "From ours to theirs" not in page
     # Its pings are on our time: they rise as our upload begins, not as our download does.
@@ -107,7 +107,7 @@ def test_without_a_queue_there_is_none_to_look_for(tmp_path: Path) -> None:
     assert (download.whose, view.target, view.peer_target) == ("none", "server udp", "server udp")
     # 20 ms apart, for 0.8 s.
     assert 25 < download.peer_probes < 45
-    assert "no queue to look for" in peers.sentences(view)[0]
+    assert "no queue to locate" in peers.sentences(view)[0]
     # Both clocks are this host's: the peer began before us by what passed.
     apart = (ours.meta.facts["1"]["zero_ns"] - theirs.meta.facts["1"]["zero_ns"]) / 1e9
     time_ = peers.our_time(ours, theirs)

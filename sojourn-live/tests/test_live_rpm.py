@@ -356,7 +356,7 @@ def test_a_measurement_that_ended_early_is_shown_and_exits_with_1(
     assert status(["rpm", "measure", "-o", str(tmp_path / "run"), "lab.example"]) == 1
     said = capsys.readouterr()
     assert "ended early: lab.example ended download-2: reset" in said.err
-    assert "download: 2 probes failed, broken off after 1 intervals" in said.out
+    assert "download: 2 probes failed, cut short after 1 intervals" in said.out
     assert re.search(r"^download +1000 +Good +Medium ", said.out, re.MULTILINE)
 
 

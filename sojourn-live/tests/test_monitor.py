@@ -185,7 +185,7 @@ def test_the_way_to_loopback_is_lo() -> None:
     ("written", "problem"),
     [
         ("no-such-host.invalid", "can't find"),
-        ("http://example.net:80/", "is a URL, and a target is a host"),
+        ("http://example.net:80/", "is a URL, not a host"),
         ("", "can't find"),
         ("a" * 300, "can't find"),
         ("udp:127.0.0.1", "udp:HOST:PORT"),

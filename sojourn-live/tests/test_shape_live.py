@@ -239,7 +239,7 @@ def test_not_confirmed_it_comes_back_by_itself_and_the_next_call_says_so(net: Li
     )
     late = sojourn(net, "shape", "eth0", "--confirm", check=False)
     assert late.returncode == 2
-    assert "was rolled back already: it was not confirmed in time" in late.stderr
+    assert "was already rolled back: it was not confirmed in time" in late.stderr
 
 
 def test_confirmed_it_stays(net: LiveNetwork) -> None:
@@ -331,7 +331,7 @@ def test_a_watchdog_that_is_asked_to_end_does_its_work_first(net: LiveNetwork) -
     os.kill(watchdog, signal.SIGTERM)
     wait_until("it ends", lambda: not watchdogs(net))
     assert shown(net) == before
-    assert "asked to end" in sojourn(net, "shape", "eth0", "--status").stdout
+    assert "the watchdog was terminated" in sojourn(net, "shape", "eth0", "--status").stdout
 
 
 def test_it_is_not_shaped_twice(net: LiveNetwork) -> None:
@@ -366,7 +366,7 @@ def test_an_interface_that_went_away_is_no_trouble() -> None:
         assert sojourn(net, "shape", "gone", "--status").stdout == "gone is gone\n"
         confirmed = sojourn(net, "shape", "gone", "--confirm", check=False)
         assert confirmed.returncode == 2
-        assert "error: gone is gone: nothing is left to be kept" in confirmed.stderr
+        assert "error: gone is gone: there is nothing to keep" in confirmed.stderr
         assert "hint: sojourn shape gone --undo" in confirmed.stderr
         undone = sojourn(net, "shape", "gone", "--undo")
         assert undone.stdout.startswith("gone is gone, and its shaper with it")
@@ -402,7 +402,7 @@ def test_what_the_kernel_lacks_is_said_in_its_words_and_nothing_is_done(net: Liv
     )
     assert (
         hint
-        == "hint: load the module: modprobe sch_codel; or use what is there: --qdisc bfifo (a queue of 20 ms)"
+        == "hint: load the module: modprobe sch_codel; or use an available discipline: --qdisc bfifo (a queue of 20 ms)"
     )
     assert shown(net) == before
     assert not watchdogs(net)
@@ -423,8 +423,8 @@ tc filter del dev eth0 parent 1: protocol ip prio 9 handle 800::800 u32
     before = shown(net)
     refused = sojourn(net, *SHAPED, check=False)
     assert refused.returncode == 2
-    assert "could not be put back" in refused.stderr
-    assert "hint: remove it first" in refused.stderr
+    assert "could not be restored" in refused.stderr
+    assert "hint: remove them first" in refused.stderr
     assert shown(net) == before
     assert not watchdogs(net)
 
@@ -438,7 +438,7 @@ def test_without_the_right_it_is_said(net: LiveNetwork) -> None:
         assert refused.returncode == 2
         assert refused.stderr.splitlines()[-2:] == [
             "error: eth0: changing an interface's queues needs root (CAP_NET_ADMIN)",
-            "hint: run the same with sudo; without --apply the commands are printed, which needs no right",
+            "hint: run it with sudo; without --apply the commands are only printed, which needs no privilege",
         ]
 
 
@@ -446,7 +446,7 @@ WRONG = [
     (["nothere", "--up", "1mbit"], "no interface 'nothere'"),
     (["nothere", "--status"], "no interface 'nothere'"),
     (["nothere", "--undo"], "nothere is not shaped by sojourn"),
-    (["eth0", "--confirm"], "eth0 is not shaped by sojourn: nothing is to be confirmed"),
+    (["eth0", "--confirm"], "eth0 is not shaped by sojourn: there is nothing to confirm"),
     (["eth0"], "neither --up nor --down is given"),
     (["eth0", "--up", "1kbit"], "--up: 1kbit is outside of what this is for"),
     (["eth0", "--up", "1mbit", "--link", "dsl"], "unknown link layer 'dsl'"),

@@ -1,5 +1,5 @@
-"""sojourn-probe, the static program: it and the package measure each other over loopback, and what it
-keeps becomes a Run. `make probe` builds it."""
+"""sojourn-probe, the static program: it and the package measure each other over loopback, and what
+it keeps becomes a Run. `make probe` builds it."""
 
 from __future__ import annotations
 
@@ -410,11 +410,11 @@ def kept(program: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
     ("damage", "said"),
     [
         (lambda raw: raw.update(format="sojourn-probe 9"), "this sojourn reads"),
-        (lambda raw: raw.pop("format"), "does not say what it is"),
+        (lambda raw: raw.pop("format"), "it has no key format"),
         (lambda raw: raw.pop("facts"), "facts"),
         (lambda raw: raw["facts"].pop("clock"), "clock"),
-        (lambda raw: raw["tables"].pop("flow"), "its tables are others"),
-        (lambda raw: raw["tables"]["probe"].pop("t_ns"), "columns of its table probe"),
+        (lambda raw: raw["tables"].pop("flow"), "missing or unknown tables: flow"),
+        (lambda raw: raw["tables"]["probe"].pop("t_ns"), "table probe has missing or unknown columns"),
         (lambda raw: raw["tables"]["probe"]["t_ns"].pop(), "differ in length"),
         (lambda raw: raw["tables"]["probe"].update(probe=[7] * len(raw["tables"]["probe"]["probe"])), "no such flow"),
         (lambda raw: raw["tables"]["probe"]["seq"].__setitem__(0, "x"), "not whole numbers"),

@@ -124,7 +124,7 @@ def test_what_would_be_refused_in_the_end_is_refused_at_once(
         (["tune", "nothere", SERVER], "no interface 'nothere'"),
         (["tune", "eth0", SERVER, "--qdisc", "adt"], "no shaper is built with adt"),
         (["tune", "eth0", SERVER, "--target-p95", "fast"], "fast"),
-        (["tune", "eth0", SERVER, "--rate", "5mbit"], "--rate is of one direction"),
+        (["tune", "eth0", SERVER, "--rate", "5mbit"], "--rate is for one direction"),
     ):
         done = sojourn(net, *words, *out, check=False)
         assert done.returncode == 2, words

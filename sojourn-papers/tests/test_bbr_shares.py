@@ -31,7 +31,7 @@ def test_a_claim_on_disciplines_of_which_one_was_not_run_is_not_run_here(
     # The quick version has no cake, and the model's shares of several flows at one depth only.
     verdicts = {row.claim.id: row.verdict for row in quick.claims}
     assert verdicts["flows-apart"] == verdicts["as-many"] == "not run here"
-    assert "Claims that are not run here: 2." in page.sentence([quick])
+    assert "Claims not run here: 2." in page.sentence([quick])
 
 
 def test_the_published_curve_is_the_model_s() -> None:

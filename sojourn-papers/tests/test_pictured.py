@@ -247,8 +247,10 @@ def test_a_number_is_asked_for_under_each_reading_that_changes_it(
     # The ping fits as chosen, and 20 ms do not.
     assert matrix.fitting("a longer line") == (0, 2, 2)
     assert matrix.fitting("searched") == (1, 1, 1)
-    assert matrix.told("searched") == "searched: fits 1 of 1 number that it changes, 1 as chosen"
-    assert matrix.told("a line that was not run").startswith(
+    assert (
+        matrix.described("searched") == "searched: fits 1 of 1 number that it changes, 1 as chosen"
+    )
+    assert matrix.described("a line that was not run").startswith(
         "a line that was not run: not run here"
     )
     assert matrix.elsewhere(matrix.numbers[0]) == "Other readings fit it: searched (11.0)."
@@ -256,7 +258,7 @@ def test_a_number_is_asked_for_under_each_reading_that_changes_it(
     assert tornado.least_contradicted(matrix).startswith("No other reading fits more")
     worse = replace(matrix, chosen=longer)
     assert tornado.least_contradicted(worse).endswith(
-        "is not chosen: searched (1 of 1, as chosen 0): why is not said."
+        "were not chosen: searched (1 of 1, as chosen 0): no reason is given."
     )
     told = replace(worse, refused={"searched": "It was made up."})
     assert tornado.least_contradicted(told).endswith("as chosen 0): It was made up.")
@@ -273,7 +275,7 @@ def test_a_claim_under_another_reading_is_told_where_its_verdict_changes(
     matrix = readings.matrix(asked, one.evidence, one.rows, one.claims)
     # 20 ms are not below 15; what was not run changes nothing.
     assert matrix.claims == {"a longer line": {"a line": Verdict.NOT_REPRODUCED}}
-    assert "a line is not reproduced" in matrix.told("a longer line")
+    assert "a line is not reproduced" in matrix.described("a longer line")
     assert "a line: not reproduced" in tornado.table(matrix)
 
 
@@ -398,7 +400,7 @@ def test_a_paper_without_a_search_is_refused(
 ) -> None:
     monkeypatch.setattr(searched, "has", lambda one: one.id in ("adt", "red-droptail"))
     assert status(["reproduce", "--search", "home-upload"]) == 2
-    assert "name one paper whose search is stored: adt or red-droptail" in capsys.readouterr().err
+    assert "name one paper with a stored search: adt or red-droptail" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", papers.NAMES)
@@ -482,7 +484,7 @@ def test_pages_can_be_cited_and_verified(
 @pytest.mark.parametrize("name", ["papers.bib", "manifest.json"])
 def test_what_somebody_else_wrote_is_not_replaced(name: str, paper: Paper, tmp_path: Path) -> None:
     (tmp_path / name).write_text("mine")
-    with pytest.raises(UserError, match="is not sojourn's"):
+    with pytest.raises(UserError, match="is not a file of sojourn"):
         page.check([paper], tmp_path)
 
 

@@ -58,19 +58,19 @@ def test_words_stand_in_every_text(tmp_path: Path) -> None:
     [
         (
             f'[[numbers]]\nid = "a"\nwhat = "b"\ntolerence = 1\n{NUMBER}',
-            "tolerence is no field and in no text",
+            "tolerence is neither a field nor used in a text",
         ),
         (f'[[numbers]]\nid = "a"\nwhat = "{{n}}"\n{NUMBER}', "'n'"),
         (f'[[numbers]]\nid = "a"\nwhat = "b"\ntolerance = "near"\n{NUMBER}', "no tolerance 'near'"),
         (
             f'[[numbers]]\nid = "a"\nwhat = "b"\n{NUMBER}tolerance.abslute = 1\ntolerance.because = "c"\n',
-            "a: a tolerance is a share or absolute",
+            "a: a tolerance has share or absolute",
         ),
-        (f'[[numbers]]\nid = "a"\nwhat = "b"\n{NUMBER}rows = [{{}}, {{}}]\n', "'a' twice"),
+        (f'[[numbers]]\nid = "a"\nwhat = "b"\n{NUMBER}rows = [{{}}, {{}}]\n', "'a' occurs twice"),
         (
             f'[[numbers]]\nid = "{{n}}"\nwhat = "b"\n{NUMBER}columns = [{{ n = 1 }}, {{ n = 2 }}]\n'
             "rows = [{ published = [1] }]\n",
-            "not a value for each of 2 columns",
+            "needs a value for each of 2 columns",
         ),
         (
             f'[[numbers]]\nid = "a"\nwhat = "b"\npublished = 1\n{NUMBER}',
@@ -82,7 +82,7 @@ def test_words_stand_in_every_text(tmp_path: Path) -> None:
         ),
         (
             f'[[numbers]]\nid = "a"\nwhat = "b"\npublished = 1\nrole = "fitted"\n{NUMBER}',
-            "role_because says what made it 'fitted'",
+            "role_because, the reason of 'fitted', is required",
         ),
         (
             f'[[numbers]]\nid = "a"\nwhat = "b"\nrole = "predicted"\n{NUMBER}',

@@ -67,7 +67,7 @@ def test_the_full_version_says_all(name: str) -> None:
     matrix = readings.matrix(paper, evidence, rows, claims)
     for reading in paper.readings:
         for other in reading.under:
-            assert "not run here" not in matrix.told(other), other
+            assert "not run here" not in matrix.described(other), other
     assert list(paper.story(evidence))
 
 

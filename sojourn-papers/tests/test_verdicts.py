@@ -434,7 +434,7 @@ def test_a_run_that_fails_costs_its_paper_only(
     assert whole["failed"] == [
         {"run": "long", "seed": 2, "error": "it gave up", "hint": "have it rest"}
     ]
-    assert "not judged, for want of these runs: other" in said.err
+    assert "not judged, because some of their runs failed: other" in said.err
 
 
 def test_an_unexplained_number_says_so(paper: Paper, tmp_path: Path) -> None:
@@ -516,7 +516,7 @@ def test_a_claim_that_must_hold_and_does_not_ends_with_1(
     assert status(["reproduce", "-o", str(tmp_path / "out")]) == 1
     said = capsys.readouterr().err
     # What was found stands beside what was asked.
-    assert "does not hold, and must: the earth is flat (curvature, 1/km: 0.00016" in said
+    assert "this claim must hold but does not: the earth is flat (curvature, 1/km: 0.00016" in said
     assert "(asked = 0)" in said
 
 
@@ -542,7 +542,7 @@ def test_what_an_invalid_run_has_no_say_in_is_said_everywhere_and_ends_with_1(
             assert words.startswith("INVALID: the numbers of ")
             assert words.count("INVALID") == 1
             assert "long must not be used\n  seed 2: a <clock> was wrong\n" in words
-        assert "does not hold, and must" not in said.err
+        assert "must hold but does not" not in said.err
         assert "ping, long [ms]" in said.out
         for name in ("index.html", "adt/index.html"):
             text = (tmp_path / "out" / name).read_text()
@@ -616,7 +616,10 @@ def test_ctrl_c_says_of_each_paper_what_is_kept(
 
 @pytest.mark.parametrize(
     ("finished", "said"),
-    [(4, "the Runs are kept; to go on: sojourn reproduce --redraw -o"), (0, "nothing had run yet")],
+    [
+        (4, "the Runs are kept; to continue: sojourn reproduce --redraw -o"),
+        (0, "nothing had run yet"),
+    ],
 )
 def test_ctrl_c_apart_from_the_runs_says_whether_there_are_any(
     finished: int,
@@ -643,7 +646,7 @@ def test_somebody_else_s_page_is_not_overwritten(
     theirs.parent.mkdir(parents=True)
     theirs.write_text("<!doctype html>mine")
     assert status(["reproduce", "-o", str(tmp_path / "out"), "--force"]) == 2
-    assert "is not a page of sojourn's" in capsys.readouterr().err
+    assert "is not a page of sojourn" in capsys.readouterr().err
     assert theirs.read_text() == "<!doctype html>mine"
     assert not (tmp_path / "out" / "adt" / "runs").exists()
 

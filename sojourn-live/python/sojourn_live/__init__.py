@@ -1,1 +1,1 @@
-"""Real lines: measured, watched, shaped."""
+"""Measures, monitors and shapes real lines."""

@@ -1,5 +1,5 @@
-"""What is compiled of sojourn-live: probes, sessions and servers of live lines. All but VERSION and
-BUILD is there on Linux only."""
+"""The compiled part of sojourn-live: probes, sessions and servers of live lines. Only VERSION and
+BUILD exist on other systems than Linux."""
 
 from collections.abc import Callable
 from typing import Self, final
@@ -11,25 +11,25 @@ from sojourn.arrays import Columns
 
 VERSION: str
 BUILD: str
-"""Names the sources of Rust that it was built of."""
+"""A digest of the Rust sources that it was built from."""
 
 class MeasureError(Exception):
-    """Nothing could be measured or served. args: (what and where, what to do)."""
+    """Nothing could be measured or served. args: (problem and place, hint)."""
 
 @final
 class Server:
-    """Answers `measure`: load and echoes for clients of ours. Its sockets are bound when it is
-    made.
+    """Serves `measure`: sends and receives load, and echoes probes. The constructor binds the
+    sockets.
 
     `options_json`: {bind: [address, ...], port (0: any), caps: {seconds, bytes, streams, clients}
-    (crates/live/src/caps.rs), secret ("": none)}, all of them needed. Raises MeasureError when an
-    address can't be bound, ValueError when the JSON is not such options.
+    (crates/live/src/caps.rs), secret ("": none)}; all keys are required. Raises MeasureError if an
+    address can't be bound, ValueError if the JSON has another form.
     """
 
     def __new__(cls, options_json: str) -> Self: ...
     @property
     def addresses(self) -> list[tuple[str, int]]:
-        """What it is bound to: (address, port)."""
+        """The bound addresses: (address, port)."""
 
     def run(
         self,
@@ -37,69 +37,70 @@ class Server:
         once: bool = False,
         tell: Callable[[str], None] | None = None,
     ) -> None:
-        """Serves, the GIL released, until `stop`, for so long, or (`once`) until the first client
-        that came is gone.
+        """Serves, the GIL released, until `stop`, for `seconds`, or (`once`) until the first client
+        has left.
 
-        `tell` is called with a line for each client that comes and goes. Raises KeyboardInterrupt
-        on Ctrl-C in the main thread.
+        `tell` is called with a line for each client that arrives or leaves. Raises
+        KeyboardInterrupt on Ctrl-C in the main thread.
         """
 
     def stop(self) -> None:
-        """Ends `run` within half a second, or as it begins; for good, from any thread, any number
-        of times."""
+        """Ends `run` within half a second, or as soon as it is called. May be called from any
+        thread, any number of times; the server can't be started again."""
 
 def measure(
     plan_json: str,
     reached: Callable[[int, int, str], bool] | None = None,
     keep: Callable[[dict[str, Columns], str], None] | None = None,
 ) -> tuple[dict[str, Columns], str]:
-    """One measuring session, the GIL released: tables, and facts as JSON.
-    `sojourn_live.measure.session` says what both hold.
+    """One measuring session, the GIL released. Returns tables, and facts as JSON;
+    `sojourn_live.measure.planned.Session` describes both.
 
-    `plan_json` is `sojourn_live.measure.session.SessionPlan`. `reached` is called about ten times a
-    second with (time reached in ns, total in ns, phase); returning False, or Ctrl-C in the main
-    thread, ends the session, and what was measured is returned. `keep` is called after each phase,
-    and now and then in a long one, with all that was measured so far, as it would be returned.
-    Raises MeasureError when nothing could be measured, ValueError when the JSON is not a plan, and
-    whatever either of them raises.
+    `plan_json` is a `sojourn_live.measure.planned.SessionPlan`. `reached` is called about ten times
+    a second with (time reached in ns, total in ns, phase). If it returns False, or on Ctrl-C in the
+    main thread, the session ends and its data so far is returned. `keep` is called after each
+    phase, and now and then in a long one, with the data so far in the form of the result. Raises
+    MeasureError if nothing could be measured, ValueError if the JSON is not a plan, and any
+    exception of `reached` and `keep`.
     """
 
 def endpoint(text: str) -> tuple[str, int | None]:
-    """Host and port of HOST, HOST:PORT, an address of IPv6, or [ADDRESS]:PORT. Raises MeasureError
-    when it is none of these."""
+    """Host and port of HOST, HOST:PORT, an IPv6 address, or [ADDRESS]:PORT. Raises MeasureError for
+    any other text."""
 
 @final
 class RpmServer:
-    """Answers clients of draft-ietf-ippm-responsiveness over HTTP/2 and TLS, from when it is made,
-    on threads of its own.
+    """Serves clients of draft-ietf-ippm-responsiveness over HTTP/2 and TLS, on its own threads, as
+    soon as it is constructed.
 
     `options_json`: {at: ["address:port", ...] (port 0: any), names: [host, ...] (for its
-    certificate), identity: [chain, key] (PEM files) or null (made at start), seconds (a connection
-    may live), bytes (a client may move in an hour), connections (a client may have at once)}, all
-    of them needed (crates/rpm/src/server.rs). Raises MeasureError when it can't listen or its
-    certificate can't be read, ValueError when the JSON is not such options.
+    certificate), identity: [chain, key] (PEM files) or null (made at start), seconds (longest life
+    of a connection), bytes (limit of a client in an hour), connections (limit of a client at
+    once)}; all keys are required (crates/rpm/src/server.rs). Raises MeasureError if it can't listen
+    or can't read its certificate, ValueError if the JSON has another form.
     """
 
     def __new__(cls, options_json: str) -> Self: ...
     @property
     def addresses(self) -> list[tuple[str, int]]:
-        """Where it listens: (address, port)."""
+        """The addresses that it listens at: (address, port)."""
 
     @property
     def certificate(self) -> str | None:
         """Its certificate as PEM, if it was made at start."""
 
     def served(self) -> dict[str, int]:
-        """connections (now), accepted, refused (of them: too many), requests, sent_bytes,
-        received_bytes."""
+        """Counts: connections (open now), accepted, refused (the accepted ones above the limit),
+        requests, sent_bytes, received_bytes."""
 
     def run(self, seconds: float | None = None, tell: Callable[[str], None] | None = None) -> None:
-        """Waits until `stop` or for so long, the GIL released. `tell` is called with a line when a
-        client first comes in an hour, is refused, or has used up its bytes. Raises
-        KeyboardInterrupt on Ctrl-C in the main thread; the server goes on until `stop`."""
+        """Waits until `stop` or for `seconds`, the GIL released. `tell` is called with a line when
+        a client first connects in an hour, is refused, or has used up its bytes. Raises
+        KeyboardInterrupt on Ctrl-C in the main thread; the server keeps serving until `stop`."""
 
     def stop(self) -> None:
-        """Ends every connection and frees the port; from any thread, any number of times."""
+        """Ends every connection and frees the port. May be called from any thread, any number of
+        times."""
 
 def measure_rpm(
     plan_json: str,
@@ -107,30 +108,32 @@ def measure_rpm(
     keep: Callable[[dict[str, Columns], str], None] | None = None,
 ) -> tuple[dict[str, Columns], str]:
     """One measurement of responsiveness, the GIL released: tables, and facts as JSON.
-    `sojourn_live.rpm` says what both hold.
+    `sojourn_live.measure.responsiveness` describes both.
 
-    `plan_json` is `sojourn_live.rpm.Plan`. `reached` is called about ten times a second with (time
-    reached in ns, phase from 0, what is waited for, intervals of this phase, goodput of the last
-    second in bit/s); returning False, or Ctrl-C in the main thread, ends the measurement, and what
-    was measured is returned. `keep` is called after each phase but the last with all that was
-    measured so far, as it would be returned. Raises MeasureError when nothing could be measured,
-    ValueError when the JSON is not a plan, and whatever either of them raises.
+    `plan_json` is a `sojourn_live.rpm.RpmPlan`. `reached` is called about ten times a second with
+    (time reached in ns, phase from 0, the quantity that must become stable, intervals of this
+    phase, goodput of the last second in bit/s). If it returns False, or on Ctrl-C in the main
+    thread, the measurement ends and its data so far is returned. `keep` is called after each phase
+    but the last with the data so far in the form of the result. Raises MeasureError if nothing
+    could be measured, ValueError if the JSON is not a plan, and any exception of `reached` and
+    `keep`.
     """
 
 LOSSES: list[str]
-"""Why a probe has no reply, in words, in the order of their number in a Prober's column `loss`."""
+"""Reasons why a probe has no reply; a Prober's column `loss` has indices of it."""
 
 @final
 class Prober:
-    """Probes several targets at fixed times from a thread of its own, which holds no GIL.
+    """Probes several targets at fixed times from its own thread, without the GIL.
 
-    A target is (IP address, None) for ICMP echo or (IP address, UDP port) for our own echo. Each
-    gets a request of `size` bytes (behind the IP or UDP header, with this DS field) every
-    `interval_ns`, the targets evenly apart; one without a reply for `timeout_ns` is lost.
-    `identifier` is the first one's in ICMP: probers of one host want different ones.
+    A target is (IP address, None) for ICMP echo or (IP address, UDP port) for our own echo. Every
+    `interval_ns` each target gets a request of `size` bytes after the IP or UDP header, with the DS
+    field `ds`; the requests to different targets are evenly spaced. A request without a reply for
+    `timeout_ns` is lost. `identifier` is the ICMP identifier of the first target: probers on one
+    host need different ones.
 
-    Raises PermissionError where neither an unprivileged nor a raw ICMP socket is allowed,
-    ValueError for what makes no sense, OSError for what the kernel refuses.
+    Raises PermissionError if neither an unprivileged nor a raw ICMP socket is allowed, ValueError
+    for invalid arguments, OSError for errors of the kernel.
     """
 
     def __new__(
@@ -144,8 +147,8 @@ class Prober:
         identifier: int = 1,
     ) -> Self: ...
     def take(self) -> dict[str, NDArray[np.int64]]:
-        """The samples that have settled since the last call, in that order, as columns of equal
-        length.
+        """The samples that were answered or lost since the last call, in that order, as columns of
+        equal length.
 
         `target` (index), `sequence`, `sent_ns` (CLOCK_MONOTONIC, as `time.monotonic_ns()`),
         `lateness_ns` (sent after its slot), `rtt_ns` (-1: lost), `turned_ns` (on the far end's
@@ -158,13 +161,13 @@ class Prober:
         missed (slots that passed while this host stood still; nothing was sent)."""
 
     def stop(self) -> None:
-        """Ends the thread. What is on the way is no sample; `take` gives what has settled
-        before."""
+        """Ends the thread. Probes still under way are not samples; `take` returns the finished
+        ones."""
 
 def route_device(address: str) -> int:
     """The index of the interface by which packets to this IP address leave. Raises OSError if there
     is no route."""
 
 def device_bytes(index: int) -> tuple[int, int]:
-    """Bytes (received, sent) by the interface with this index since it was made. Raises OSError if
-    there is none."""
+    """Bytes (received, sent) by the interface with this index since it was created. Raises OSError
+    if there is no such interface."""

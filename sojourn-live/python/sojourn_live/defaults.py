@@ -1,5 +1,5 @@
-"""What the verbs of live lines offer and the modules take when nothing else is asked for: names and
-defaults that both declare by. It imports next to nothing."""
+"""Names and defaults that the verbs of live lines share with the modules. `--help` needs it, so it
+imports next to nothing."""
 
 from __future__ import annotations
 
@@ -10,44 +10,45 @@ from pathlib import Path
 PORT = 35_500
 """TCP and UDP port of `sojourn serve`."""
 RPM_PORT = 4043
-"""Where responsiveness servers listen that have no web server's port."""
+"""TCP port of responsiveness servers that do not share a web server's port."""
 
 LOADS = ("idle", "download", "upload", "both")
-"""What a phase of a measurement may be."""
+"""Kinds of a phase."""
 USUAL_LOADS = (*LOADS, "idle")
-"""The phases of a measurement, in their order."""
+"""The default phases of a measurement, in order."""
 
 
 @dataclass(frozen=True)
 class Caps:
-    """The most that clients of `sojourn serve` may ask for. A client is an IPv4 address, or an IPv6
-    network of 64 bits, whatever its sessions."""
+    """Limits of `sojourn serve`. A client is an IPv4 address or an IPv6 /64, with all its
+    sessions."""
 
     seconds: int = 1800
-    """Of load of one client in an hour, each direction counted by itself."""
+    """Seconds of load for one client in an hour, counted for each direction."""
     bytes: int = 100 * 10**9
-    """Sent and received for one client in an hour."""
+    """Bytes sent and received for one client in an hour."""
     streams: int = 64
     """TCP connections in one direction."""
     clients: int = 8
-    """Sessions at once; of one client a quarter of them, at least one."""
+    """Sessions at once. One client may have a quarter of them, at least one."""
 
 
 @dataclass(frozen=True)
 class RpmService:
-    """What a server of responsiveness offers, and to whom."""
+    """Addresses, certificate and limits of a responsiveness server."""
 
     at: Sequence[str] = ("127.0.0.1",)
-    """Addresses to listen at. Loopback: nobody from outside."""
+    """Addresses to listen at. The default, loopback, admits no other host."""
     port: int = RPM_PORT
-    """0: any that is free."""
+    """0: any free port."""
     names: tuple[str, ...] = ()
-    """For the certificate that is made at start, beside localhost and the addresses."""
+    """Names in the certificate made at start, beside localhost and the addresses."""
     identity: tuple[Path, Path] | None = None
-    """PEM files of a certificate chain and its key, instead."""
+    """PEM files of a certificate chain and its key; None: a certificate is made at start."""
     seconds: int = 300
-    """That a connection may live."""
+    """The longest life of a connection."""
     bytes: int = Caps.bytes
-    """That a client may move in an hour."""
+    """Bytes that a client may send and receive in an hour."""
     connections: int = 256
-    """That a client may have at once; all clients together four times as many."""
+    """Connections that a client may have at once; all clients together may have four times as
+    many."""

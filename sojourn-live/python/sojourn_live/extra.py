@@ -1,4 +1,4 @@
-"""What this package adds to `sojourn`: its verbs, their outputs, and the reading of measurements."""
+"""The verbs, outputs and readers of measurements that this package adds to `sojourn`."""
 
 from sojourn.extras import VERBS, Extra
 

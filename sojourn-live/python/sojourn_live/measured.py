@@ -16,8 +16,8 @@ class _Change:
         self._found = found
 
     def to_dict(self) -> dict[str, Any]:
-        whole: dict[str, Any] = self._found.to_dict()
-        return whole
+        values: dict[str, Any] = self._found.to_dict()
+        return values
 
     def text(self) -> str:
         from sojourn_live.cli import measurement_text

@@ -21,8 +21,8 @@ from sojourn_live.measure.peers import PeerView
 
 
 class Page:
-    """The findings of these measurements, the changes from the first to each of the others, and what
-    watched it: peers, which are not compared with it."""
+    """The findings of these measurements, and the changes from the first to each of the others.
+    Runs of peers that watched the first are shown but not compared with it."""
 
     def __init__(self, runs: Sequence[Run], labels: Sequence[str]) -> None:
         watched = peers.watching(runs)
@@ -38,10 +38,12 @@ class Page:
 
     def sentences(self) -> list[str]:
         """The verdict, as plain text."""
-        seen = [sentence for _, view in self.watched for sentence in peers.sentences(view)]
+        by_peers = [sentence for _, view in self.watched for sentence in peers.sentences(view)]
         if not self.changes:
-            return sentences.sentences(self.found[0]) + seen
-        return [sentence for one in self.changes for sentence in sentences.compared(one)] + seen
+            return sentences.sentences(self.found[0]) + by_peers
+        return [
+            sentence for change in self.changes for sentence in sentences.compared(change)
+        ] + by_peers
 
     def numbers(self) -> Markup:
         """The tables, as HTML."""
@@ -66,27 +68,27 @@ class Page:
 
 
 class Cell(NamedTuple):
-    """Of a table: a text, and what stands small behind it."""
+    """A cell of a table: a text, and a second one in small print after it."""
 
     text: str
     small: str = ""
     interval: bool = False
-    """What is small is an interval."""
+    """Whether `small` is an interval."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows below a head of (name, unit); it is shown if there are any."""
+    """Rows below a head of (name, unit); a table without rows is not shown."""
 
     caption: str
     head: Sequence[tuple[str, str]]
     rows: Sequence[Sequence[Cell]]
     words: Mapping[int, str] = field(default_factory=dict)
-    """The class of each column that has no numbers."""
+    """The CSS class of each column that has no numbers."""
 
     @property
     def kinds(self) -> list[str]:
-        """The class of each column."""
+        """The CSS class of each column."""
         return [self.words.get(at, "") for at in range(len(self.head))]
 
 
@@ -160,7 +162,7 @@ def _changes(one: BeforeAfter) -> Table:
 
 
 def _seen(label: str, view: PeerView) -> Table:
-    """What the load added here, and at a peer meanwhile."""
+    """The delay that the load added here, and at a peer at the same time."""
     shown = [
         list(map(Cell, (load, on_page(ours), on_page(theirs), str(probes), whose)))
         for load, ours, theirs, probes, whose in peers.rows(view)
@@ -171,7 +173,7 @@ def _seen(label: str, view: PeerView) -> Table:
         (f"adds at {label}", "ms, median"),
         *_plain("its probes", "queue"),
     ]
-    return Table(f"What {label} saw of our load meanwhile", head, shown, {4: "words"})
+    return Table(f"Our load as seen by {label}", head, shown, {4: "words"})
 
 
 def _scores(found: Sequence[Findings], labels: Sequence[str]) -> Table:

@@ -1,4 +1,4 @@
-"""The shapes of what verbs of live lines print under `--json`."""
+"""The shapes of the output of live lines' verbs under `--json`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SpreadNumbers(TypedDict):
     """RTTs of one target in one phase, ms."""
 
     sent: int
-    """Probes."""
+    """Probes sent."""
     lost: int | None
     """Null: not known."""
     min: Known
@@ -37,14 +37,14 @@ class SpreadNumbers(TypedDict):
 
 
 class InducedNumbers(TypedDict):
-    """What the load adds to the idle RTT's median, ms."""
+    """Delay that the load adds to the idle RTT's median, ms."""
 
     median: KnownInterval
     p95: KnownInterval
 
 
 class MeasuredPhase(TypedDict):
-    """A phase, seen by the target that the verdict is of."""
+    """A phase, by the RTTs of the verdict's target."""
 
     phase: str
     kind: str
@@ -54,13 +54,13 @@ class MeasuredPhase(TypedDict):
     mbps: dict[str, Known]
     """Goodput by direction, "down" and "up"."""
     retransmits: int | None
-    """Segments that TCP sent again; null: not known."""
+    """Segments that TCP retransmitted; null: not known."""
     induced: InducedNumbers | None
-    """Null: an idle phase, or no idle one to compare with."""
+    """Null: the phase is idle, or no idle phase was measured."""
 
 
 class StandingQueue(TypedDict):
-    """The queue that stands in front of one direction."""
+    """The standing queue of one direction."""
 
     direction: str
     phase: str
@@ -68,26 +68,27 @@ class StandingQueue(TypedDict):
     bytes: Known
     mbps: Known
     overflowed: bool | None
-    """TCP had to send again in this phase: it was as long as it gets. Null: not known."""
+    """Whether TCP retransmitted in this phase, which shows that the queue was full. Null: not
+    known."""
 
 
 class QueuePlace(TypedDict):
-    """Which target's delay rises in a phase."""
+    """The targets whose delay rises in a phase."""
 
     phase: str
     rises: dict[str, Known]
     """Added delay (median) by target, the nearest first, ms."""
     after: str | None
-    """The last target whose delay does not rise; null: the nearest already does."""
+    """The last target whose delay does not rise; null: the delay of the nearest target rises."""
     nearest: str | None
-    """The nearest whose delay rises; null: it rises nowhere."""
+    """The nearest target whose delay rises; null: none does."""
 
 
 class ScoreGrade(TypedDict):
-    """What a score gives."""
+    """The result of a score."""
 
     word: str
-    """A letter or class; empty: it has none."""
+    """A letter or class; empty: the score has none."""
     number: Known
     unit: str
 
@@ -97,14 +98,14 @@ class MeasuredScore(TypedDict):
 
     name: str
     overall: ScoreGrade | None
-    """Of the whole measurement."""
+    """Grade of the whole measurement."""
     phases: dict[str, ScoreGrade]
-    """Of each load."""
+    """Grade of each load."""
     source: str
 
 
-class FieldFateNumbers(TypedDict):
-    """A DS field that was sent one way, without load."""
+class FieldOutcomeNumbers(TypedDict):
+    """A DS field that was sent in one direction, without load."""
 
     direction: str
     """up, down"""
@@ -113,36 +114,36 @@ class FieldFateNumbers(TypedDict):
     is_ecn: bool
     sent: int
     arrived: dict[str, int]
-    """The fields with which they came, and how many each."""
+    """Packets by the name of the field that they arrived with."""
     fate: Literal["kept", "changed", "mixed", "lost", "unknown"]
 
 
 class MarkedPhaseNumbers(TypedDict):
-    """What was marked under load, in a direction that is loaded."""
+    """Marks in a loaded phase, in a direction that it loads."""
 
     phase: str
     direction: str
     probes: int
-    """ECN-capable ones that arrived."""
+    """ECN-capable probes that arrived."""
     probes_marked: int
     streams: int
-    """TCP connections that told."""
+    """TCP connections whose ECN counters are known."""
     streams_ecn: int
-    """Those that agreed on ECN."""
+    """The connections among them that negotiated ECN."""
     segments: int
     segments_marked: int
 
 
 class PathMarksNumbers(TypedDict):
-    """What became of ECN and DSCP."""
+    """Whether ECN and DSCP survive the path."""
 
     answered: bool
-    path: list[FieldFateNumbers]
+    path: list[FieldOutcomeNumbers]
     loads: list[MarkedPhaseNumbers]
 
 
 class FindingsNumbers(TypedDict):
-    """What a measurement says."""
+    """The findings of a measurement."""
 
     title: str
     label: str
@@ -150,12 +151,12 @@ class FindingsNumbers(TypedDict):
     """live, or flent"""
     version: str
     target: str | None
-    """Whose RTTs the numbers are of; null: nobody answered."""
+    """The target of the RTTs; null: no target answered."""
     repeats: int
     asked: int
-    """Repeats."""
+    """Repeats that were to be measured."""
     by: Literal["repeats", "blocks"]
-    """What the intervals are over."""
+    """The unit of the intervals."""
     rows: list[MeasuredPhase]
     others: dict[str, dict[str, SpreadNumbers]]
     """By target, the Run's own included, and phase."""
@@ -163,11 +164,11 @@ class FindingsNumbers(TypedDict):
     places: list[QueuePlace]
     scores: list[MeasuredScore]
     marks: PathMarksNumbers | None
-    """Null: it was not asked for (--ecn)."""
+    """Null: measured without --ecn."""
     facts: list[MeasurementFacts]
-    """Of each repeat: a session's, a measurement of responsiveness's, or an imported file's."""
+    """Facts of each repeat: of a session, a measurement of responsiveness, or an imported file."""
     induced_p95_ms: Known
-    """The most that a load adds at the 95th percentile: what `--fail-above` looks at."""
+    """The most that a load adds at the 95th percentile. `--fail-above` compares it."""
 
 
 class MeasureOutput(FindingsNumbers):
@@ -193,7 +194,7 @@ class MeasuredChange(TypedDict):
     difference: Known
     """after - before."""
     ci95: list[Known]
-    """Its 95 % interval: both ends."""
+    """The 95 % interval of the difference: both ends."""
 
 
 class BeforeAfterNumbers(TypedDict):
@@ -202,11 +203,11 @@ class BeforeAfterNumbers(TypedDict):
     before: str
     after: str
     intervals: ChangeBy
-    """How they were made."""
+    """The method of the intervals."""
     repeats: list[int]
-    """Of each."""
+    """Repeats of each measurement."""
     targets: list[str]
-    """Of each; empty: nobody answered."""
+    """Target of each measurement; empty: no target answered."""
     changes: list[MeasuredChange]
 
 
@@ -215,11 +216,11 @@ class ChangesOutput(TypedDict):
 
     schema: str
     comparisons: list[BeforeAfterNumbers]
-    """Each but the first against the first."""
+    """Each measurement but the first against the first."""
 
 
 class HistoryEntry(TypedDict):
-    """A time of measuring."""
+    """One time of the series."""
 
     t_ns: int
     """When it began, since 1970."""
@@ -230,11 +231,11 @@ class HistoryEntry(TypedDict):
     idle_ms: Known
     """Median RTT of the idle line."""
     added_ms: dict[str, Known]
-    """What a load adds to that at the 95th percentile, by the load's kind."""
+    """95th percentile of the RTT under a load less the idle median, by the load's kind."""
     mbps: dict[str, Known]
     """Goodput by direction, "down" and "up"."""
     grade: str
-    """DSLReports's; empty: it can't be given."""
+    """DSLReports's grade; empty: there is none."""
 
 
 class HistoryOutput(TypedDict):
@@ -246,16 +247,16 @@ class HistoryOutput(TypedDict):
 
 
 class PeerPhaseNumbers(TypedDict):
-    """A load of ours, as a peer saw it."""
+    """A load of ours, as measured here and at a peer."""
 
     phase: str
     our_rise_ms: Known
     """Median RTT under the load, above the idle median."""
     peer_rise_ms: Known
     peer_probes: int
-    """Answered ones in this phase."""
+    """Answered probes of the peer in this phase."""
     whose: Literal["shared", "own", "none", "unknown"]
-    """Where the queue is: on the way that both share; in what is ours alone; there is none."""
+    """The place of the queue: on the shared path, in our own part, no queue, not known."""
 
 
 class PeerOutput(TypedDict):
@@ -263,7 +264,7 @@ class PeerOutput(TypedDict):
 
     schema: str
     target: str
-    """Whose RTTs ours are."""
+    """The target of our RTTs."""
     peer_target: str
     phases: list[PeerPhaseNumbers]
 
@@ -276,9 +277,9 @@ class RpmScore(TypedDict):
 
     rpm: Known
     foreign: Known
-    """Of new connections."""
+    """RPM of new connections."""
     loaded: Known
-    """On the load's own connections."""
+    """RPM of the load's own connections."""
 
 
 class RpmParametersGiven(TypedDict):
@@ -300,7 +301,7 @@ _Class = TypedDict("_Class", {"class": str})
 
 
 class RpmStage(_Class):
-    """What one stage of one repeat came to: a direction, or both at once."""
+    """The result of one stage of one repeat: a direction, or both at once."""
 
     seed: int
     """The repeat."""
@@ -310,25 +311,25 @@ class RpmStage(_Class):
     draft: RpmScore
     """By draft-ietf-ippm-responsiveness-09; `class` is its class."""
     go: RpmScore
-    """As goresponsiveness's trimmed mean."""
+    """By goresponsiveness's trimmed mean."""
     go_p90: RpmScore
-    """As goresponsiveness's P90."""
+    """By goresponsiveness's P90."""
     goodput_mbps: dict[str, Known]
     """By direction: the moving average over the last MAD intervals."""
     goodput_confidence: Literal["Low", "Medium", "High"]
     confidence: Literal["Low", "Medium", "High"]
-    """The responsiveness's."""
+    """Confidence of the responsiveness."""
     intervals: int
     connections: int
-    """That carried load in the end."""
+    """Connections that carried load at the end."""
     round_trips: dict[str, Known]
     """Trimmed means, ms, by kind of probe: foreign-tcp, foreign-tls, foreign-http, self."""
     samples: dict[str, int]
-    """How many each is of, before the trimming."""
+    """The number of samples of each trimmed mean, before the trimming."""
     lost: int
-    """Probes of the whole stage that failed."""
+    """Failed probes of the whole stage."""
     unanswered: int
-    """Probes under way at its end."""
+    """Probes under way at the end of the stage."""
 
 
 class RpmOutput(TypedDict):
@@ -337,12 +338,12 @@ class RpmOutput(TypedDict):
     schema: str
     title: str
     draft: str
-    """Whose formulas and parameters these are."""
+    """The draft of the formulas and parameters."""
     server: RpmServerFacts
     outcome: SessionOutcome
-    """Of the last repeat."""
+    """Outcome of the last repeat."""
     why: str
-    """A sentence; empty if complete."""
+    """Why the last repeat ended early, a sentence; empty: it is complete."""
     parameters: RpmParametersGiven
     idle_ms: dict[str, Known]
     """Median round trips before any load, by kind of foreign probe."""
@@ -373,7 +374,7 @@ class MonitoredTarget(TypedDict):
     received: int
     loss_rate: Known
     last_loss: str | None
-    """Why the latest lost probe was lost; null: none was."""
+    """Why the latest lost probe was lost; null: no probe was lost."""
     rtt_ms: MonitoredRtt
 
 
@@ -383,7 +384,7 @@ class MonitorOutput(TypedDict):
     schema: str
     targets: list[MonitoredTarget]
     not_sent: int
-    """Probes, since this host stood still."""
+    """Probes that were not sent because this host stood still."""
 
 
 # --------------------------------------------------------------------------------- shape and tune
@@ -400,21 +401,21 @@ class ShapedInterface(TypedDict):
     interface: str
     state: ShapeState
     up_bps: int | None
-    """What it may send; null: left alone, or not shaped."""
+    """Rate that it may send at; null: this direction is not shaped."""
     down_bps: int | None
-    """What it may receive."""
+    """Rate that it may receive at."""
     qdisc: str | None
     link: str | None
     """Null: nothing is added to a packet's length."""
     commands: list[str]
-    """Of ip and tc."""
+    """Commands of ip and tc."""
     notes: list[str]
-    """Of what is planned."""
+    """Notes on the planned shaper."""
     watched: bool
-    """A process is there that takes it back unless it is confirmed."""
+    """Whether a process will roll the shaper back unless it is confirmed."""
     why: str
-    """Why it was rolled back, or how the interface differs from what it should be; empty: it was
-    not, or does not."""
+    """Why it was rolled back, or how the interface differs from its expected state; empty:
+    neither."""
 
 
 class ShapeOutput(ShapedInterface):
@@ -427,7 +428,7 @@ class TunePoint(TypedDict):
     """A rate that was tried, on the line or in the simulator."""
 
     bps: int
-    """Without a shaper: the line's."""
+    """The rate; without a shaper, the line's."""
     added_p95_ms: Known
     added_p95_ms_ci95: list[Known]
     """Both ends."""
@@ -435,7 +436,7 @@ class TunePoint(TypedDict):
 
 
 class TunedLine(TypedDict):
-    """What the first measurement found."""
+    """The line by the first measurement."""
 
     bps: int
     goodput_bps: int
@@ -444,7 +445,7 @@ class TunedLine(TypedDict):
 
 
 class Unshaped(TypedDict):
-    """Without a shaper."""
+    """The line without a shaper."""
 
     measured: TunePoint
     predicted: TunePoint
@@ -454,16 +455,16 @@ class PredictionQuality(TypedDict):
     """How good the prediction was, at the rates that were tried."""
 
     off_ms: list[Known]
-    """Of the delay: predicted less measured."""
+    """Errors of the delay: predicted less measured."""
     off_goodput: list[Known]
-    """As a share of the measured one."""
+    """Errors of the goodput, as a share of the measured value."""
     good: int
     """Delays that were predicted closely."""
     of: int
 
 
 class TunedDirection(TypedDict):
-    """A direction."""
+    """The result for one direction."""
 
     direction: str
     target_ms: float
@@ -472,12 +473,12 @@ class TunedDirection(TypedDict):
     measured: list[TunePoint]
     predicted: list[TunePoint]
     chosen_bps: int | None
-    """Null: none of those tried."""
+    """Null: no tried rate is good enough."""
     sure: bool
-    """The chosen rate's whole interval is below the target."""
+    """Whether the chosen rate's whole interval is below the target."""
     why: str
     foretold_bps: int | None
-    """What the prediction would have chosen."""
+    """The tried rate that the prediction alone would have chosen."""
     prediction: PredictionQuality
     notes: list[str]
     interrupted: bool

@@ -1,5 +1,5 @@
-"""Papers on queues, rerun: every table, figure and claim, the published number beside ours,
-with a verdict.
+"""Reproduces papers on queues: every table, figure and claim, with the published number beside ours
+and a verdict.
 
     import sojourn_papers as papers
 
@@ -7,9 +7,9 @@ with a verdict.
     for row in adt.rows:
         print(row.number.what, row.number.published, row.ours.mean, row.verdict)
 
-One folder per paper, with the same files in each: `folder` says which. `paper` says what a paper is
-made of, `verdict` how it is judged, `page` how it is shown. Names are imported when first used: what
-only names the papers needs nothing that runs or draws them.
+Each paper has a folder with the same files; `folder` lists them. `paper` has the parts of a paper,
+`verdict` judges them, `page` shows them. Names are imported when first used, so that listing the
+papers does not import the modules that run or draw them.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ NAMES = (
     "l4s-tests",
     "bbr-shares",
 )
-"""The papers, in the order in which they tell the story: from a laggy home line to the queue
-disciplines' simulations."""
+"""The papers in the order of the overview: from a laggy home line to simulations of queue
+disciplines."""
 
 
 @cache
 def load(name: str) -> Paper:
-    """The paper of this name; see `NAMES`."""
+    """The paper with this name; see `NAMES`."""
     if name not in NAMES:
         raise KeyError(f"no paper {name!r}; there are {', '.join(NAMES)}")
     from sojourn_papers import folder
@@ -73,9 +73,9 @@ def load(name: str) -> Paper:
 
 
 def about(name: str) -> dict[str, Any]:
-    """What the paper of this name says of its source: `title`, `source`, `about`. Of its published.toml
-    the first table, [paper], is read: the rest is a hundred times as long, and `load` imports all that
-    runs and draws the paper."""
+    """`title`, `source` and `about` of the paper with this name. Only the first table of its
+    published.toml, [paper], is read: the rest is a hundred times as long, and `load` imports the
+    modules that run and draw the paper."""
     import re
     import tomllib
 

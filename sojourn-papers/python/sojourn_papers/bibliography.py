@@ -1,8 +1,7 @@
 """papers.bib: the papers of a reproduction and sojourn itself, as BibTeX.
 
-What stands in it comes from `[paper.cite]` of each published.toml: `kind` and `key` of the entry, the
-rest its fields. The title is the paper's, unless `title` has another.
-"""
+Its entries come from `[paper.cite]` of each published.toml: `kind` and `key` of the entry; the
+other keys are its fields. The default of `title` is the paper's title."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ def whole(papers: Iterable[Paper]) -> str:
 
 
 def entry(paper: Paper) -> str:
-    """One paper. Where nobody has said how to cite it, its title and source."""
+    """The entry of a paper. Without [paper.cite] it has the title and source."""
     said = dict(paper.cite)
     kind, key = said.pop("kind", "misc"), said.pop("key", paper.id)
     plain = {"howpublished": paper.source} if not paper.cite else {}

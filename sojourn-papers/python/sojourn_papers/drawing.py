@@ -1,4 +1,4 @@
-"""What the papers' figures have in common: ours as a line with its 95 % interval, the published
+"""Common parts of the papers' figures: our values as a line with 95 % intervals, the published
 values as hollow marks.
 
 figure, [[axes]] = sheet("Figure 2: delay over users", evidence, USERS)
@@ -29,7 +29,7 @@ Look = tuple[str, style.Dash]
 
 
 def look(qdisc: str) -> Look:
-    """How a queue discipline looks in every figure: `look("codel")`."""
+    """A queue discipline's colour and dash in every figure: `look("codel")`."""
     return style.QDISCS[qdisc]
 
 
@@ -45,11 +45,11 @@ def sheet(
     margins: style.Margins | None = None,
     spread: str = "95 % interval",
 ) -> tuple[Figure, list[list[Axes]]]:
-    """A figure with its title, a line that says what was run, and rows of axes. To be called under
+    """A figure with its title, a line that describes the runs, and rows of axes. Call it under
     `style.drawn`.
 
-    `rows`: relative heights. `size`: inches. `says`: what to add to the line under the title.
-    `spread`: what the bars around a mean are; empty: there are none.
+    `rows`: relative heights. `size`: inches. `says`: text added to the line under the title.
+    `spread`: the name of the bars around a mean; empty: there are none.
     """
     figure = style.blank(*size)
     said = " · ".join(filter(None, (what_was_run(evidence, study, spread), says)))
@@ -112,7 +112,7 @@ def curve(
 
 @dataclass(frozen=True)
 class Series:
-    """What one look has in each group of `grouped`."""
+    """The values of one look in each group of `grouped`."""
 
     name: str
     colour: str
@@ -127,8 +127,8 @@ def grouped(
     series: Sequence[Series],
     shown: Callable[[float], str],
 ) -> None:
-    """Dots with their 95 % intervals, side by side in each group: a logarithmic axis has no zero for
-    bars to begin at. Published values are hollow diamonds."""
+    """Dots with their 95 % intervals, side by side in each group. They are not bars, because a
+    logarithmic axis has no zero. Published values are hollow diamonds."""
     step = 0.8 / len(series)
     labels: list[tuple[Annotation, float]] = []
     for i, one in enumerate(series):
@@ -158,7 +158,7 @@ def grouped(
     axes.grid(axis="x", visible=False)
 
     def keep_in(axes: Axes) -> None:
-        # An interval may leave the panel; the number above it would leave the figure.
+        # An interval may end outside the panel; the number above it must stay in the figure.
         for label, top in labels:
             label.xy = (label.xy[0], min(top, axes.get_ylim()[1]))
 
@@ -166,7 +166,8 @@ def grouped(
 
 
 def half(one: Estimate) -> float:
-    """Half of the 95 % interval as a bar shows it: none where one seed tells none."""
+    """Half the width of the 95 % interval, for an error bar; 0 with one seed, which has no
+    interval."""
     return 0.0 if math.isnan(one.ci95) else one.ci95
 
 
@@ -190,7 +191,7 @@ def note(
     colour: str = style.INK,
     **more: Any,
 ) -> Annotation:
-    """Words in a panel or beside it, `by` points from `at`.
+    """Text in a panel or beside it, `by` points from `at`.
 
     `of`: whether `at` is (x, y) in "data", shares of the "panel", a "row" (share of the width, y)
     or a "column" (x, share of the height). `more`: `ha`, `va`, `weight`.
@@ -210,7 +211,7 @@ def note(
 
 
 def stated_level(axes: Axes, value: float, label: str | None = None) -> None:
-    """A published value that holds for a whole panel: a dotted line."""
+    """A published value of a whole panel: a dotted line."""
     axes.axhline(value, color=style.INK, linestyle=":", linewidth=0.9, label=label)
 
 
@@ -222,7 +223,7 @@ def stated_mark(axes: Axes, x: float, y: float, label: str, **more: Any) -> None
 
 
 def level(axes: Axes, value: float, text: str, *, right: bool = True) -> None:
-    """`stated_level` with its words at one end."""
+    """`stated_level` with a text at one end."""
     stated_level(axes, value)
     x, by = (1, (-2, 2)) if right else (0, (4, 3))
     note(
@@ -239,14 +240,14 @@ def row_labels(axes: Axes, labels: Sequence[str]) -> None:
 
 
 def ticks(axes: Axes, at: Sequence[float], axis: Literal["x", "y"] = "x") -> None:
-    """Ticks at these values and no others."""
+    """Ticks at these values only."""
     where = axes.set_xticks if axis == "x" else axes.set_yticks
     where(list(at), [f"{one:g}" for one in at])
     axes.minorticks_off()
 
 
 FIELDS: WeakKeyDictionary[AxesImage, NDArray[np.float64]] = WeakKeyDictionary()
-"""The numbers of each grid that was drawn, whose image has their colours alone."""
+"""The numbers of each drawn grid, because its image has only their colours."""
 
 
 def grid_of_numbers(
@@ -256,8 +257,8 @@ def grid_of_numbers(
     colours: NDArray[np.float64],
     **look: Any,
 ) -> None:
-    """A field for each row and column, the first row at the bottom: `colours` as `imshow` takes
-    them, `fields` in words."""
+    """A field for each row and column, the first row at the bottom. `colours`: the argument of
+    `imshow`. `fields`: their texts."""
     FIELDS[axes.imshow(colours, origin="lower", aspect="auto", **look)] = fields
     axes.grid(visible=False)
     for (row, column), value in np.ndenumerate(fields):
@@ -267,5 +268,5 @@ def grid_of_numbers(
 
 
 def legend(axes: Axes, columns: int = 1) -> None:
-    """A legend where the lines leave room."""
+    """A legend at the place with the fewest lines."""
     axes.legend(loc="best", ncols=columns)

@@ -1,11 +1,11 @@
-"""The data of a figure as CSV: what its panels show, in the units of their axes.
+"""The data of a figure's panels as CSV, in the units of their axes.
 
     panel,series,x,y,low,high
     dropped packets,"RED, ours",512,1210,1198,1222
 
 Lines, bars and fields are read back from the figure itself, so that picture and data can't differ.
-`low` and `high` are the ends of a bar around a mean. Where an axis has names in place of numbers,
-the nearest one is written. Fields (`drawing.grid_of_numbers`) have the name of their row as series.
+`low` and `high` are the ends of a bar around a mean. If an axis has names instead of numbers, the
+nearest name is written. Fields (`drawing.grid_of_numbers`) have the name of their row as series.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Row = tuple[str, str, Cell, Cell, Cell, Cell]
 Ends = dict[tuple[str, str], tuple[float, float]]
 """The ends of the bar around a point, by the point."""
 Look = tuple[str, str, str]
-"""Colour, and of a line its dash and marker."""
+"""Colour, dash and marker; bars have a colour only."""
 
 
 def as_csv(figure: Figure) -> str:
@@ -49,7 +49,7 @@ def as_csv(figure: Figure) -> str:
 
 
 def _labels(figure: Figure) -> dict[Look, str]:
-    """What a look means: the first of several lines or bars has the label for all."""
+    """The label of each look: the first of several lines or bars has the label for all."""
     found: dict[Look, str] = {}
     for axes in figure.axes:
         artists: list[BarContainer | Line2D] = [*_bars(axes), *axes.lines]
@@ -86,13 +86,13 @@ def _panel(axes: Axes, number: int, named: Mapping[Look, str]) -> Iterator[Row]:
 
 
 def _above(axes: Axes) -> str:
-    """The words above a panel, where it has no label."""
+    """The text above a panel without a label."""
     above = [one for one in axes.texts if getattr(one, "xycoords", "") == "axes fraction"]
     return above[0].get_text() if above else ""
 
 
 def _line(axes: Axes, panel: str, line: Line2D, ends: Ends, label: str) -> Iterator[Row]:
-    """A line's points; of a level across the panel its value alone."""
+    """A line's points; for a level across the panel, its value only."""
     xs, ys = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
     across_x, across_y = (
         not one for one in line.get_transform().contains_branch_seperately(axes.transData)
@@ -126,7 +126,7 @@ def _fields(axes: Axes, panel: str, image: AxesImage) -> Iterator[Row]:
 
 
 def _ends(axes: Axes) -> Ends:
-    """Of the bars around means: upright ones and lying ones."""
+    """The ends of the bars around means, vertical and horizontal."""
     found: Ends = {}
     for collection in axes.collections:
         if not isinstance(collection, LineCollection):
@@ -140,7 +140,7 @@ def _ends(axes: Axes) -> Ends:
 
 
 def _key(x: float, y: float) -> tuple[str, str]:
-    """A point whose last digits arithmetic may have moved."""
+    """A key for a point that ignores rounding errors in the last digits."""
     return f"{x:.9g}", f"{y:.9g}"
 
 
@@ -159,6 +159,6 @@ def _at(axis: Axis, value: float) -> Cell:
 
 
 def _label(artist: BarContainer | Line2D) -> str:
-    """What a person gave; matplotlib's own begin with an underscore."""
+    """The artist's label, unless matplotlib made it, which begins with an underscore."""
     text = str(artist.get_label())
     return "" if text.startswith("_") else text

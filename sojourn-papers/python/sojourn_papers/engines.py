@@ -1,9 +1,9 @@
-"""Two engines beside each other: each number and claim of a paper as a kernel's Runs give it, and as
-the simulator's Runs of the same scenarios do.
+"""Compares two engines: each number and claim of a paper from a kernel's Runs and from the
+simulator's Runs of the same scenarios.
 
-Two means differ if they lie more than `APART` apart and their 95 % intervals have nothing in common.
-One seed has no interval, so that there the distance alone decides. Why they differ was found by
-experiment; published.toml says it (`engines` of a number).
+Two means differ if they lie more than `APART` apart and their 95 % intervals do not overlap. One
+seed has no interval, so for it the distance alone decides. The reasons of differences were found by
+experiment; published.toml has them (`engines` of a number).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sojourn_papers.reproduction import Reproduction
 from sojourn_papers.verdict import ClaimRow, Row
 
 APART = 0.05
-"""Of the simulator's mean."""
+"""A share of the simulator's mean."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Pair:
 
     @property
     def number(self) -> Number:
-        """What was measured."""
+        """The measured number."""
         return self.kernel.number
 
     @property
@@ -57,7 +57,7 @@ def pairs(one: Reproduction) -> list[Pair]:
 
 
 def sentence(one: Reproduction) -> str:
-    """How many numbers differ; empty where the simulator alone ran."""
+    """A sentence on how many numbers differ; empty if only the simulator ran."""
     if one.simulated is None:
         return ""
     both = pairs(one)
@@ -65,12 +65,12 @@ def sentence(one: Reproduction) -> str:
     return (
         f"The engine {one.evidence.engine} and the simulator ran the same scenarios and seeds. {differ} of "
         f"{len(both)} numbers differ (means more than {100 * APART:g} % apart, with intervals that "
-        f"have nothing in common). {len(claims(one))} of {len(one.claims)} claims have another verdict."
+        f"do not overlap). {len(claims(one))} of {len(one.claims)} claims have another verdict."
     )
 
 
 def claims(one: Reproduction) -> Sequence[tuple[ClaimRow, ClaimRow]]:
-    """The claims, by the kernel and by the simulator, whose verdicts differ."""
+    """The claims whose verdicts by the kernel and by the simulator differ."""
     if one.simulated is None:
         return []
     both = zip(one.claims, one.simulated.claims, strict=True)

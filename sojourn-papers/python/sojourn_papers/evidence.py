@@ -1,5 +1,5 @@
-"""What the studies gave: Runs by study and variant, and numbers measured on them, seed by seed; and
-what a search stored."""
+"""The results of the studies: Runs by study and variant, numbers measured on them seed by seed, and
+stored results of searches."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ At = TypeVar("At")
 
 
 class NotRun(Exception):  # noqa: N818  (a gap that is meant to be, not an error)
-    """What was asked of the evidence is not there: the quick version and engines other than the
-    simulator run a part of a paper."""
+    """A needed Run is missing: the quick version and engines other than the simulator run a part of
+    a paper."""
 
 
 def some(values: Iterable[Answer]) -> list[Answer]:
-    """The values, of which there is one at least.
+    """The values as a list with at least one element.
 
     Raises:
-        NotRun: there is none.
+        NotRun: there are no values.
     """
     found = list(values)
     if not found:
@@ -38,7 +38,7 @@ def some(values: Iterable[Answer]) -> list[Answer]:
 
 
 class Seed:
-    """One seed of one Run, read when asked. Measures take one and give a number."""
+    """One seed of one Run, read on demand. A measure takes a seed and returns a number."""
 
     def __init__(self, run: Run, number: int) -> None:
         self.run = run
@@ -46,7 +46,7 @@ class Seed:
         self._tables: dict[str, pl.DataFrame] = {}
 
     def table(self, name: str) -> pl.DataFrame:
-        """One of its tables; see `sojourn.records.TABLES`."""
+        """A table of the seed; see `sojourn.records.TABLES`."""
         if name not in self._tables:
             self._tables[name] = self.run.table(name, self.number)
         return self._tables[name]
@@ -57,7 +57,7 @@ class Seed:
 
     @cached_property
     def numbers(self) -> SeedNumbers:
-        """Everything that `sojourn run --json` says of this seed."""
+        """The numbers that `sojourn run --json` prints for this seed."""
         made = self.run.numbers.get(self.number)
         if made is not None:
             return metrics.plain(self.run.meta, self.number, made)
@@ -88,7 +88,7 @@ def _named(entries: Iterable[tuple[str, _Entry]], key: str, wanted: str) -> _Ent
 
 
 Measure: TypeAlias = Callable[[Seed], float]
-"""One number from one seed of one Run; NaN where it can't be said."""
+"""A function from one seed of one Run to a number; NaN if it is not known."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +103,12 @@ class Estimate:
 
     @property
     def known(self) -> tuple[float, ...]:
-        """The values of the seeds in which it could be measured."""
+        """The values of the seeds in which the quantity could be measured."""
         return tuple(value for value in self.values if not math.isnan(value))
 
     @property
     def seeds(self) -> int:
-        """In how many seeds it could be measured."""
+        """The number of seeds in which the quantity could be measured."""
         return len(self.known)
 
     @property
@@ -121,7 +121,7 @@ class Estimate:
 
 
 def estimated(values: Iterable[float]) -> Estimate:
-    """The estimate that these values of the seeds make."""
+    """The estimate from the values of the seeds."""
     known = tuple(values)
     whole = metrics.mean_ci95(known)
     return Estimate(whole["mean"], whole["ci95"], known)
@@ -129,24 +129,24 @@ def estimated(values: Iterable[float]) -> Estimate:
 
 @dataclass(frozen=True)
 class SearchResults:
-    """What a search found on variants that a reproduction does not run again; see `searched`."""
+    """Results of a search on variants that a reproduction does not run again; see `searched`."""
 
     made: str = ""
-    """How, in words."""
+    """How the search was made, as text."""
     known: Mapping[tuple[Variant, Measure], Estimate] = field(default_factory=dict)
 
     @cached_property
     def variants(self) -> frozenset[Variant]:
-        """Those of which something is known."""
+        """The variants with a known result."""
         return frozenset(variant for variant, _ in self.known)
 
 
 Swap: TypeAlias = Mapping[Variant, Variant | None]
-"""Another reading: which variant stands for which; None where the reading was not run."""
+"""Another reading: each variant's replacement; None: the reading was not run for it."""
 
 
 class Along(dict[At, Answer]):
-    """What was measured along variants; asked for one that was not run it raises NotRun."""
+    """Measured values along variants. A variant that was not run raises NotRun."""
 
     def __missing__(self, at: At) -> Answer:
         raise NotRun(f"the variant of {at}")
@@ -159,17 +159,17 @@ class Evidence:
     quick: bool
     """The short version with fewer seeds."""
     runs: Mapping[Variant, Run]
-    """In the paper's order; only those that were run."""
+    """The variants that were run, in the paper's order."""
     engine: str = "sim"
     searched: SearchResults = field(default_factory=SearchResults)
-    """What is not run, as it was searched and stored."""
+    """Stored results of a search for variants that are not run."""
     used: set[Variant] = field(default_factory=set)
-    """Those of which something was measured or read."""
+    """The variants that were measured or read."""
     _seeds: dict[Variant, list[Seed]] = field(default_factory=dict)
     _known: dict[tuple[Variant, Measure], Estimate] = field(default_factory=dict)
 
     def asked(self, question: Callable[[Evidence], Answer]) -> Answer | None:
-        """What a check or a figure makes of it; None where it needs what was not run here."""
+        """The answer of a check or a figure; None if it needs variants that were not run here."""
         try:
             return question(self)
         except NotRun:
@@ -177,21 +177,21 @@ class Evidence:
 
     def variants(self, study: Study) -> tuple[Variant, ...]:
         """The variants of a study that were run or searched."""
-        there = (*self.runs, *(study[name] for name in study.variants if self._stored(study[name])))
-        found = tuple(variant for variant in there if variant.study == study.id)
+        stored = (study[name] for name in study.variants if self._stored(study[name]))
+        found = tuple(variant for variant in (*self.runs, *stored) if variant.study == study.id)
         if not found:
             raise NotRun(f"the study {study.id}")
         return found
 
     def has(self, *variants: Variant) -> bool:
-        """Whether these were run: the quick version leaves some out."""
+        """Whether all of these were run or searched: the quick version leaves some out."""
         return all(variant in self.runs or self._stored(variant) for variant in variants)
 
     def _stored(self, variant: Variant) -> bool:
         return variant in self.searched.variants
 
     def can_say(self, variant: Variant, measure: Measure) -> bool:
-        """Whether this was run, or is what the search stored of it."""
+        """Whether the variant was run, or the search stored this measure of it."""
         return variant in self.runs or (variant, measure) in self.searched.known
 
     def run(self, variant: Variant) -> Run:
@@ -201,7 +201,7 @@ class Evidence:
         return self.runs[variant]
 
     def seeds(self, variant: Variant) -> list[Seed]:
-        """Its seeds."""
+        """The seeds of a variant."""
         self.used.add(variant)
         if variant not in self._seeds:
             run = self.run(variant)
@@ -219,8 +219,7 @@ class Evidence:
         return self._known[key]
 
     def under(self, reading: Swap) -> Evidence:
-        """What it would be under another reading, in which other variants stand for some of
-        these."""
+        """The evidence under another reading, which replaces some variants by others."""
         return _Swapped(self.quick, self.runs, self.engine, self.searched, of=self, swap=reading)
 
     def mean(self, variant: Variant, measure: Measure) -> float:
@@ -228,21 +227,21 @@ class Evidence:
         return self.estimate(variant, measure).mean
 
     def over(self, variants: Mapping[At, Variant], measure: Measure) -> Along[At, Estimate]:
-        """A measure along variants, by what tells them apart: those that were run."""
+        """A measure along the variants that were run, by their keys."""
         return Along(
             (at, self.estimate(one, measure)) for at, one in variants.items() if self.has(one)
         )
 
     def means(self, variants: Mapping[At, Variant], measure: Measure) -> Along[At, float]:
-        """As `over`, the means alone; there is one at least."""
+        """The means of `over`, at least one."""
         found = some(self.over(variants, measure).items())
         return Along((at, one.mean) for at, one in found)
 
     def compared(
         self, one: Variant, other: Variant, measure: Measure, how: Callable[[float, float], float]
     ) -> Estimate:
-        """A number made of two variants, seed by seed: `how(one, other)`. Where one has fewer
-        seeds, they are the first of the other's."""
+        """A number computed from two variants, seed by seed: `how(one, other)`. If one has fewer
+        seeds, they are paired with the first ones of the other."""
         pairs = zip(
             self.estimate(one, measure).values, self.estimate(other, measure).values, strict=False
         )
@@ -251,8 +250,8 @@ class Evidence:
 
 @dataclass
 class _Swapped(Evidence):
-    """Evidence in which other variants stand for some. It keeps nothing itself. A question that needs
-    what was run, and was not under the other reading, has no answer: never one of fewer points."""
+    """Evidence in which other variants replace some. It stores nothing itself. If a needed variant
+    was run, but its replacement was not, there is no answer, rather than one from fewer points."""
 
     of: Evidence = field(kw_only=True)
     swap: Swap = field(kw_only=True)

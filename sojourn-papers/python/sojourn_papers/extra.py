@@ -1,4 +1,4 @@
-"""What this package adds to `sojourn`: its verb, the verb's output, and the list of papers."""
+"""The verb, its output and the list of papers that this package adds to `sojourn`."""
 
 from sojourn.extras import Extra
 

@@ -1,19 +1,20 @@
-"""A paper's folder, read: every paper has the same files.
+"""Reads a paper's folder. Every paper has the same files.
 
-    published.toml   what the source says: numbers with where each stands and what counts as the same; its sentences;
-                     what it leaves open and how that was read; titles and captions of the figures
+    published.toml   the source's content: numbers with their places and tolerances; its claims;
+                     parameters that it leaves open, and how they were read; titles and captions of
+                     the figures
     *.toml           scenario files
     studies.py       STUDIES: the experiments, each a scenario file with its variants
     measures.py      functions from a seed to a number, and from the evidence to an Estimate
-    claims.py        checks of the sentences, and sentences that hold numbers of our Runs
+    claims.py        checks of the claims, and sentences with numbers of our Runs
     figures.py       functions that draw, and `story`: the bars of the overview
 
-    model.py                  the source's formulas, where it has some that are computed
-    tolerances.toml           what counts as the same, as it stood on a date (`frozen`)
-    search.py, searched.csv   where readings were searched on seeds of their own: the search, and what it found
+    model.py                  the source's formulas, if some are computed
+    tolerances.toml           tolerances and thresholds, frozen on a date (`frozen`)
+    search.py, searched.csv   a search for readings on seeds of its own, and its results
 
-published.toml names functions, studies and variants; here they are looked up, so that a name that
-drifts is found when the paper is loaded.
+published.toml names functions, studies and variants. They are looked up here, so that a wrong name
+is found when the paper is loaded.
 """
 
 from __future__ import annotations
@@ -47,39 +48,39 @@ def read(package: str) -> Paper:
     """The paper of a package: "sojourn_papers.adt".
 
     Raises:
-        PublishedError: its published.toml names what is not there.
+        PublishedError: its published.toml has an unknown name.
     """
     modules = {
         name: import_module(f"{package}.{name}")
         for name in ("studies", "measures", "claims", "figures")
     }
     folder = Path(str(modules["studies"].__file__)).parent
-    said = published.read(folder / "published.toml")
+    content = published.read(folder / "published.toml")
     studies: tuple[Study, ...] = modules["studies"].STUDIES
     search = import_module(f"{package}.search") if (folder / "search.py").exists() else None
     as_studies = None if search is None else searched.of_studies(search)
     return Paper(
         id=folder.name.replace("_", "-"),
-        title=said.paper["title"],
-        source=said.paper["source"],
-        about=said.paper["about"],
+        title=content.paper["title"],
+        source=content.paper["source"],
+        about=content.paper["about"],
         folder=folder,
         studies=studies,
-        numbers=tuple(_number(one, studies, modules) for one in said.numbers),
-        claims=tuple(_claim(one, modules["claims"], said) for one in said.claims),
-        readings=tuple(_reading(one) for one in said.readings),
-        pictures=tuple(_picture(one, modules) for one in said.pictures),
+        numbers=tuple(_number(entry, studies, modules) for entry in content.numbers),
+        claims=tuple(_claim(entry, modules["claims"], content) for entry in content.claims),
+        readings=tuple(map(_reading, content.readings)),
+        pictures=tuple(_picture(entry, modules) for entry in content.pictures),
         story=modules["figures"].story,
-        story_axis=said.paper["story"],
-        beside=said.paper.get("beside", "published"),
-        cite=said.paper.get("cite", {}),
+        story_axis=content.paper["story"],
+        beside=content.paper.get("beside", "published"),
+        cite=content.paper.get("cite", {}),
         swaps=getattr(modules["studies"], "SWAPS", {}),
         stored=getattr(search, "by_number", dict)(),
         search_studies=() if as_studies is None else tuple(as_studies.studies),
         searched=as_studies.results if as_studies else lambda _quick: SearchResults(),
         no_difference=getattr(modules["studies"], "NO_DIFFERENCE", {}),
-        refused={one["reading"]: one["why"] for one in said.refused},
-        grids=tuple(Grid(one["title"], one["head"], one["rows"]) for one in said.grids),
+        refused={entry["reading"]: entry["why"] for entry in content.refused},
+        grids=tuple(Grid(grid["title"], grid["head"], grid["rows"]) for grid in content.grids),
     )
 
 
@@ -93,28 +94,29 @@ def _number(entry: Entry, studies: Iterable[Study], modules: dict[str, ModuleTyp
         for key in ("measure", "whole")
         if key in entry
     }
-    told: Entry = {
+    typed: Entry = {
         "variant": study[variant],
         "role": Role(entry["role"]) if "role" in entry else None,
         "against": tuple(entry.get("against", ())),
     }
     plain = {key: value for key, value in entry.items() if key != "study"}
-    return Number(**{"published": None, **plain, **told, **functions})
+    return Number(**{"published": None, **plain, **typed, **functions})
 
 
-def _claim(entry: Entry, checks: ModuleType, said: Published) -> Claim:
-    asked = {
+def _claim(entry: Entry, checks: ModuleType, content: Published) -> Claim:
+    thresholds = {
         key: {
-            what: _threshold(words, said, entry["id"]) for what, words in entry.get(key, {}).items()
+            what: _threshold(words, content, entry["id"])
+            for what, words in entry.get(key, {}).items()
         }
         for key in ("asks", "partly")
     }
-    told = {
+    typed = {
         "check": _function(entry["check"], checks, entry["id"]),
         "role": Role(entry["role"]),
         "pictures": tuple(entry.get("pictures", ())),
     }
-    return Claim(**{**entry, **asked, **told})
+    return Claim(**{**entry, **thresholds, **typed})
 
 
 _BOUNDS: dict[str, Callable[[float, float], bool]] = {
@@ -126,16 +128,16 @@ _BOUNDS: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-def _threshold(words: str, said: Published, place: str) -> Threshold:
-    """`> 10`, `0.9 .. 1.1`, `as ID`: within the tolerance of this number."""
+def _threshold(words: str, content: Published, place: str) -> Threshold:
+    """Parses `> 10`, `0.9 .. 1.1`, or `as ID`: within the tolerance of this number."""
     match words.split():
         case [sign, bound] if sign in _BOUNDS and _number_in(bound) is not None:
             return Threshold(_printed(words), partial(_beyond, _BOUNDS[sign], float(bound)))
         case [low, "..", high] if None not in (_number_in(low), _number_in(high)):
             return Threshold(words, partial(_between, float(low), float(high)))
-        case ["as", *_] if (id_ := words.removeprefix("as ")) in said.targets:
-            unit = next(one["unit"] for one in said.numbers if one["id"] == id_)
-            target = said.targets[id_]
+        case ["as", *_] if (id_ := words.removeprefix("as ")) in content.targets:
+            unit = next(number["unit"] for number in content.numbers if number["id"] == id_)
+            target = content.targets[id_]
             return Threshold(target.words(unit), target.met)
     raise PublishedError(
         f"{place}: a threshold is '> 10', '0.9 .. 1.1', or 'as ID' with a number's id: {words!r}"
@@ -171,11 +173,11 @@ def _reading(entry: Entry) -> Reading:
 
 
 def _function(named: str | Entry, module: ModuleType, place: str) -> Callable[..., Any]:
-    """The function of this name; `of`: what it takes after the evidence."""
+    """The function of this name; `of`: its arguments after the evidence."""
     entry = {"by": named} if isinstance(named, str) else named
-    there = {name for name, value in vars(module).items() if callable(value)}
+    functions = {name for name, value in vars(module).items() if callable(value)}
     function: Callable[..., Any] = getattr(
-        module, _known(entry["by"], there, f"{place}: {module.__name__}")
+        module, _known(entry["by"], functions, f"{place}: {module.__name__}")
     )
     if "of" not in entry:
         return function
@@ -186,8 +188,8 @@ def _asked(function: Callable[..., Any], of: tuple[Any, ...], evidence: Any) -> 
     return function(evidence, *of)
 
 
-def _known(name: str, there: Iterable[str], place: str) -> str:
-    names = list(there)
+def _known(name: str, known: Iterable[str], place: str) -> str:
+    names = list(known)
     if name not in names:
         near = difflib.get_close_matches(name, names, 1)
         raise PublishedError(

@@ -1,4 +1,4 @@
-"""How pages, figures and claims of papers write numbers, times, and lists of them."""
+"""Formats of numbers, times and lists of them in pages, figures and claims of papers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def each(values: Iterable[float], places: int = 0) -> str:
 
 
 def at(values: Mapping[Any, float], places: int = 0, unit: str = "") -> str:
-    """`512: 1.26 s, 4096: 9.76 s`, by what the values belong to."""
+    """`512: 1.26 s, 4096: 9.76 s`: keys and values."""
     end = f" {unit}" if unit else ""
     return ", ".join(f"{key}: {value:.{places}f}{end}" for key, value in values.items())
 
@@ -31,5 +31,5 @@ def names(values: Iterable[Any]) -> str:
 
 
 def times(values: Mapping[Any, float]) -> str:
-    """Seconds by what they belong to: `512: 1.26 s, 80: 197 ms`."""
+    """`512: 1.26 s, 80: 197 ms`: keys and seconds."""
     return ", ".join(f"{key}: {time(value)}" for key, value in values.items())

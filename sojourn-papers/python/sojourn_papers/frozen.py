@@ -1,4 +1,4 @@
-"""How numbers and claims are judged, as it stood on a date: `tolerances.toml` in a paper's folder.
+"""Tolerances and thresholds, frozen on a date: `tolerances.toml` in a paper's folder.
 
     # adt: how numbers and claims are judged. A change is a new file with a new date.
     frozen = 2026-11-26
@@ -8,11 +8,11 @@
     [claims]
     "price" = "utilisation lost, points: 0.5 .. 2.5"
 
-Of a number: what is published with its tolerance, the measure and the variant, and the numbers that
-its order is judged by. Of a claim: its thresholds. `tolerances` is the date since when the
-tolerances are as they are. The page prints the SHA-256 of the file, so that whoever reads a verdict
-can tell that its terms were not made for it. What published.toml has otherwise is named on the page,
-and a test refuses it.
+A number has its published value with its tolerance, the measure and the variant, and the numbers
+that its order is judged by. A claim has its thresholds. `tolerances` is the date of the last change
+of a tolerance. The page prints the SHA-256 of the file, so that a reader of a verdict can check
+that its terms are older than the result. The page names differences between this file and
+published.toml, and a test refuses them.
 
     python -m sojourn_papers.frozen adt 2026-11-26    the file, on standard output
 """
@@ -36,34 +36,34 @@ FILE = "tolerances.toml"
 
 @dataclass(frozen=True)
 class Frozen:
-    """The file."""
+    """The content of the file."""
 
     file: Path
     on: date
     tolerances: date
-    """Since when the tolerances are as they are; no later than `on`."""
+    """The date of the last change of a tolerance; no later than `on`."""
     sha256: str
     judged: Mapping[str, str]
-    """How each published number is judged, in words, by its id."""
+    """How each published number is judged, as text, by its id."""
     claims: Mapping[str, str]
-    """How each claim is, by its id."""
+    """How each claim is judged, by its id."""
 
 
 def of(paper: Paper) -> Frozen | None:
-    """The paper's file; None: nobody has frozen how it is judged."""
+    """The paper's file; None if it has none."""
     file = paper.folder / FILE
     if not file.is_file():
         return None
     content = file.read_bytes()
-    said = tomllib.loads(content.decode())
-    on = said["frozen"]
+    table = tomllib.loads(content.decode())
+    on = table["frozen"]
     return Frozen(
         file,
         on,
-        said.get("tolerances", on),
+        table.get("tolerances", on),
         hashlib.sha256(content).hexdigest(),
-        said["judged"],
-        said.get("claims", {}),
+        table["judged"],
+        table.get("claims", {}),
     )
 
 
@@ -78,7 +78,7 @@ def claims(paper: Paper) -> dict[str, str]:
 
 
 def changed(paper: Paper, frozen: Frozen) -> list[str]:
-    """The numbers and claims, by id, that are judged otherwise than was frozen."""
+    """The ids of numbers and claims that are judged differently from the frozen file."""
     return sorted(
         {*_changed(judged(paper), frozen.judged), *_changed(claims(paper), frozen.claims)}
     )
@@ -89,11 +89,11 @@ def _changed(now: Mapping[str, str], then: Mapping[str, str]) -> list[str]:
 
 
 def text(paper: Paper, on: date) -> str:
-    """The file that freezes them as they are now."""
+    """The text of a file that freezes the present judging."""
     before = of(paper)
     same = before is not None and all(
-        before.judged.get(id_, "").partition(": ")[0] == said.partition(": ")[0]
-        for id_, said in judged(paper).items()
+        before.judged.get(id_, "").partition(": ")[0] == words.partition(": ")[0]
+        for id_, words in judged(paper).items()
     )
     since = before.tolerances if before is not None and same else on
     return "\n".join(
@@ -110,10 +110,10 @@ def text(paper: Paper, on: date) -> str:
     )
 
 
-def _lines(said: Mapping[str, str]) -> list[str]:
+def _lines(table: Mapping[str, str]) -> list[str]:
     return [
         f"{json.dumps(id_, ensure_ascii=False)} = {json.dumps(words, ensure_ascii=False)}"
-        for id_, words in said.items()
+        for id_, words in table.items()
     ]
 
 
@@ -126,7 +126,7 @@ def _number(number: Number) -> str:
 
 
 def _named(how: object) -> str:
-    """A function's name, and what it takes beside the evidence."""
+    """A function's name, and its arguments beside the evidence."""
     if isinstance(how, partial):
         function, of_ = how.args
         return f"{function.__name__} {' '.join(map(str, of_))}"

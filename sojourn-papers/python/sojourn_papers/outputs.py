@@ -1,4 +1,4 @@
-"""The shape of what `sojourn reproduce` prints under `--json`."""
+"""The shape of the output of `sojourn reproduce --json`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sojourn.outputs import FailedRun
 
 
 class Estimate(TypedDict):
-    """Ours of a published number."""
+    """Our value of a published number."""
 
     mean: Known
     ci95: Known
@@ -29,7 +29,7 @@ class PaperNumber(TypedDict):
     role_because: str
     ours: Estimate
     simulator: Estimate | None
-    """The simulator's, of the same scenario, where another engine ran; else null."""
+    """The simulator's value in the same scenario if another engine ran; else null."""
     difference: Known
     relative_difference: Known
     tolerance: str | None
@@ -41,15 +41,15 @@ class PaperNumber(TypedDict):
 
 
 class PaperThreshold(TypedDict):
-    """A quantity that decides a claim, beside what is asked of it."""
+    """A quantity that decides a claim, and its threshold."""
 
     what: str
     threshold: str
     ours: float | None
-    """null: its Runs are not run here."""
+    """Null: its Runs were not run here."""
     met: bool
     needed: str
-    """For "all" of the claim, or for its "direction"."""
+    """Whether "all" of the claim needs it, or only its "direction"."""
 
 
 class PaperClaim(TypedDict):
@@ -67,7 +67,7 @@ class PaperClaim(TypedDict):
 
 
 class PaperReading(TypedDict):
-    """How a parameter that a paper leaves open was read."""
+    """The reading of a parameter that a paper leaves open."""
 
     parameter: str
     source: str

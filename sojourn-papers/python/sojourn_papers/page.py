@@ -1,15 +1,15 @@
-"""One page per paper and one over all of them: claims, pictures, numbers beside numbers, readings,
-what was run.
+"""Writes a page for each paper and an overview: claims, pictures, published numbers beside ours,
+readings, and the Runs.
 
     DIR/index.html                 the overview: the story in one picture, every claim with its verdict
     DIR/PAPER/index.html           the paper, self-contained
     DIR/PAPER/figures/*.svg, *.csv its pictures and their data
-    DIR/PAPER/rows.json            what `sojourn reproduce --json` prints of it
-    DIR/PAPER/tolerances.toml      what counts as the same, as it stood on a date
-    DIR/papers.bib, manifest.json  how to cite it; what all of it consists of, for `sojourn verify`
-    DIR/PAPER/runs/STUDY/VARIANT   the Runs; in simulator/ the simulator's, where another engine ran
+    DIR/PAPER/rows.json            the paper's part of the output of `sojourn reproduce --json`
+    DIR/PAPER/tolerances.toml      tolerances and thresholds, frozen on a date
+    DIR/papers.bib, manifest.json  the bibliography; a list of all files, for `sojourn verify`
+    DIR/PAPER/runs/STUDY/VARIANT   the Runs; in simulator/ the simulator's, if another engine ran
 
-A verdict is a word in a frame, not a colour alone.
+A verdict is shown as a word in a frame, not by colour alone.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _SIGN = {
 
 
 def write(found: Sequence[Reproduction], folder: Path) -> Path:
-    """Writes the pages, pictures and rows of these papers; the overview's path."""
+    """Writes the pages, pictures and rows of these papers. Returns the overview's path."""
     pages = Pages(folder, [one.paper for one in found])
     for one in found:
         pages.add(one)
@@ -74,8 +74,8 @@ def write(found: Sequence[Reproduction], folder: Path) -> Path:
 
 
 class Pages:
-    """The pages of papers in a folder, each written as its paper ends. The overview is of those
-    that are written, in the order of these."""
+    """The pages of papers in a folder. Each is written when its paper ends. The overview has the
+    written ones, in the order of `papers`."""
 
     def __init__(self, folder: Path, papers: Sequence[Paper]) -> None:
         self.folder = folder
@@ -89,10 +89,10 @@ class Pages:
         return one.paper.id in self._drawn
 
     def add(self, one: Reproduction) -> None:
-        """Writes the pages, pictures and rows of a paper, and the overview anew."""
+        """Writes the page, pictures and rows of a paper, and rewrites the overview."""
         try:
             drawn = _write_paper(one, self.folder / one.paper.id)
-            # Thousands of files: while the next paper runs, and not all of them at the end.
+            # There are thousands of files: hash them while the next paper runs, not at the end.
             self._sums |= self._summed(self._written(one))
             self._found[one.paper.id], self._drawn[one.paper.id] = one, drawn
             found = [self._found[each.id] for each in self._papers if each.id in self._found]
@@ -101,7 +101,7 @@ class Pages:
             raise _refused(self.folder, error) from None
 
     def close(self) -> None:
-        """Writes how to cite what was written, and its manifest."""
+        """Writes the bibliography and the manifest of the written papers."""
         found = [self._found[each.id] for each in self._papers if each.id in self._found]
         bib = bibliography.whole(one.paper for one in found)
         runs = {
@@ -121,7 +121,7 @@ class Pages:
         return {name: bundles.summed(self.folder / name) for name in names}
 
     def _written(self, one: Reproduction) -> Iterator[str]:
-        """The names of the files of a paper: its page, pictures, Runs."""
+        """The names of a paper's files: its page, pictures, Runs."""
         folder = self.folder / one.paper.id
         pages = ["index.html", "rows.json", *([frozen.FILE] if frozen.of(one.paper) else [])]
         yield from (f"{one.paper.id}/{name}" for name in pages)
@@ -138,7 +138,7 @@ def _refused(folder: Path, error: OSError) -> UserError:
 
 
 def check(papers: Sequence[Paper], folder: Path) -> None:
-    """Refuses a folder in which something of somebody else's would be overwritten."""
+    """Refuses a folder in which a file that sojourn did not write would be overwritten."""
     pages = (folder / "index.html", *(folder / paper.id / "index.html" for paper in papers))
     ours = {
         **dict.fromkeys(pages, _MADE),
@@ -149,12 +149,12 @@ def check(papers: Sequence[Paper], folder: Path) -> None:
         if path.is_dir() or (
             path.is_file() and mark not in path.read_text("utf-8", errors="replace")
         ):
-            what = "a page of sojourn's" if mark == _MADE else "sojourn's"
+            what = "a page of sojourn" if mark == _MADE else "a file of sojourn"
             raise UserError(f"{path} is not {what}", "choose another folder with -o")
 
 
 Pictures: TypeAlias = "Mapping[Picture, Mapping[str, Any]]"
-"""Those that could be drawn, and what pages show of them."""
+"""The pictures that could be drawn, and their values for the template."""
 
 
 def _write_paper(one: Reproduction, folder: Path) -> Pictures:
@@ -195,7 +195,7 @@ def _paper(one: Reproduction, pictures: Pictures) -> str:
 
 
 def _claims(one: Reproduction, pictures: Pictures, page: str) -> dict[str, Any]:
-    """The claims of a paper; `page` leads to the paper's own, empty on that itself."""
+    """The claims of a paper. `page`: the link to the paper's page; empty on that page itself."""
     return {
         "page": page,
         "title": one.paper.title,
@@ -234,7 +234,7 @@ def _judged(one: ThresholdCheck) -> str:
 
 
 def _badge(word: Verdict, role: Role | None = None, because: str = "") -> dict[str, Any]:
-    """A verdict in its frame, and what it is worth where it is no prediction's."""
+    """A verdict in its frame, with its role unless it is a prediction."""
     weak = role not in (None, Role.PREDICTED)
     return {
         "kind": _CLASS[word],
@@ -247,7 +247,7 @@ def _badge(word: Verdict, role: Role | None = None, because: str = "") -> dict[s
 
 
 def _grids(one: Reproduction) -> list[dict[str, Any]]:
-    """The source's tables in its own layout: published over ours."""
+    """The source's tables in their own layout: published over ours."""
     rows = {row.number.id: row for row in one.rows}
     return [
         {
@@ -264,7 +264,8 @@ def _grids(one: Reproduction) -> list[dict[str, Any]]:
 
 
 def _cell(row: Row | None) -> dict[str, Any]:
-    """Published, and below it ours with the verdict's sign and colour; empty of what is not run."""
+    """The published number, and below it ours with the verdict's sign and colour; empty if it was
+    not run."""
     if row is None:
         return {}
     return {
@@ -278,7 +279,7 @@ def _cell(row: Row | None) -> dict[str, Any]:
 
 
 def _mean(row: Row) -> str:
-    """Ours, with the digits of the published number."""
+    """Our mean with the digits of the published number."""
     if row.number.published is None or math.isnan(row.ours.mean):
         return ours(row).partition(" ±")[0]
     return f"{row.ours.mean:.{max(verdict.decimals(row.number.published), 2)}f}"
@@ -297,7 +298,7 @@ def _numbers(one: Reproduction, matrix: Matrix) -> list[dict[str, Any]]:
 
 
 def _frozen(paper: Paper) -> dict[str, str] | None:
-    """Since when the tolerances stand, and the sum of the file that says so."""
+    """The dates of the frozen file, and its SHA-256."""
     kept = frozen.of(paper)
     if kept is None:
         return None
@@ -331,7 +332,7 @@ def _number(row: Row, matrix: Matrix) -> dict[str, Any]:
 
 
 def published(row: Row) -> str:
-    """The published number: `23.8`, `< 40`, `-` where there is none."""
+    """The published number: `23.8`, `< 40`, or `-` without one."""
     number = row.number
     if number.published is None:
         return "-"
@@ -340,7 +341,7 @@ def published(row: Row) -> str:
 
 
 def ours(row: Row) -> str:
-    """Our number: `24.1 ± 0.3`, with no fewer decimals than the published one."""
+    """Our number: `24.1 ± 0.3`, with at least the decimals of the published one."""
     if math.isnan(row.ours.mean):
         return "-"
     spread = "" if math.isnan(row.ours.ci95) else f" ± {shown(row.ours.ci95)}"
@@ -351,8 +352,8 @@ def ours(row: Row) -> str:
 
 
 def difference(row: Row) -> str:
-    """`+4 %`, or in the number's unit where the tolerance is; empty for bounds and what isn't
-    stated."""
+    """`+4 %`, or in the number's unit if its tolerance is; empty for bounds and for numbers that
+    are not stated."""
     number = row.number
     if number.published is None or number.relation != "=" or math.isnan(row.difference):
         return ""
@@ -362,7 +363,7 @@ def difference(row: Row) -> str:
 
 
 def _engines(one: Reproduction) -> dict[str, Any]:
-    """A kernel's numbers beside the simulator's, those first that differ."""
+    """A kernel's numbers beside the simulator's; those that differ come first."""
     return {
         "sentence": engines.sentence(one),
         "engine": one.evidence.engine,
@@ -381,7 +382,7 @@ def _engines(one: Reproduction) -> dict[str, Any]:
 def _pair(pair: Pair) -> dict[str, Any]:
     number = pair.number
     unit = f" [{number.unit}]" if number.unit else ""
-    # Plus zero: a distance that rounds to none has no sign of its own.
+    # Adding zero turns -0.0 into 0.0, so that a distance that rounds to zero gets a plus sign.
     apart = "-" if math.isnan(pair.distance) else f"{round(100 * pair.distance, 1) + 0.0:+.1f} %"
     return {
         "what": number.what + unit,
@@ -397,7 +398,7 @@ def _pair(pair: Pair) -> dict[str, Any]:
 
 
 def _reading(reading: Reading, matrix: Matrix) -> dict[str, Any]:
-    others = ". ".join([*map(matrix.told, reading.under), *filter(None, [reading.others])])
+    others = ". ".join([*map(matrix.described, reading.under), *filter(None, [reading.others])])
     return {
         "parameter": reading.parameter,
         "searched": reading.searched,
@@ -447,7 +448,7 @@ def _overview(found: Sequence[Reproduction], drawn: Mapping[str, Pictures]) -> s
 
 
 def _counts(found: Sequence[Reproduction]) -> tuple[list[str], list[dict[str, Any]]]:
-    """Of each paper how many numbers and claims got which verdict, and what is counted."""
+    """The names of the counts, and for each paper its counts of verdicts on numbers and claims."""
     names = ["predicted claims that hold", *(f"predicted: {word}" for word in _JUDGED)]
     names += [f"{role}: reproduced" for role in Role if role is not Role.PREDICTED]
     names.append(str(Verdict.NOT_STATED))
@@ -469,7 +470,7 @@ _JUDGED = (Verdict.REPRODUCED, Verdict.DIRECTION, Verdict.NOT_REPRODUCED)
 
 
 def _of(counts: Counter[Verdict]) -> str:
-    """`5 of 6`, or `-` of none."""
+    """`5 of 6`, or `-` without any."""
     return f"{counts[Verdict.REPRODUCED]} of {counts.total()}" if counts else "-"
 
 
@@ -477,8 +478,7 @@ def _of(counts: Counter[Verdict]) -> str:
 
 
 def sentence(found: Sequence[Reproduction]) -> str:
-    """How many predictions got which verdict, numbers and claims; those of other roles stand beside
-    them."""
+    """The counts of verdicts on predicted numbers and claims, then on those with other roles."""
     numbers = verdict.by_role(row for one in found for row in one.rows)
     claims = verdict.by_role(row for one in found for row in one.claims)
     left_out = sum(row.verdict is Verdict.NOT_RUN for one in found for row in one.claims)
@@ -491,10 +491,10 @@ def sentence(found: Sequence[Reproduction]) -> str:
     said = [_counted(numbers, "number"), *map(_compared, found), _counted(claims, "claim")]
     if rest:
         said.append(
-            f"What was set, fitted or derived proves nothing; reproduced are {', '.join(rest)}."
+            f"Inputs, fitted and derived values prove nothing; reproduced are {', '.join(rest)}."
         )
     if left_out:
-        said.append(f"Claims that are not run here: {left_out}.")
+        said.append(f"Claims not run here: {left_out}.")
     return " ".join(filter(None, said))
 
 
@@ -510,13 +510,13 @@ def _counted(roles: Mapping[Role, Counter[Verdict]], what: str) -> str:
 
 
 def _compared(one: Reproduction) -> str:
-    """What the predictions would be if the disciplines did not differ."""
+    """How many predictions would be met if the disciplines did not differ."""
     fit, same, of = readings.no_difference(one.paper, one.evidence, one.rows)
     if not of:
         return ""
     return (
-        f"Of those of {one.paper.id} that compare disciplines {fit} of {of} are within the tolerance; "
-        f"with no difference between the disciplines {same} would be."
+        f"{fit} of the {of} predictions of {one.paper.id} that compare disciplines are within the tolerance; "
+        f"if the disciplines did not differ, {same} would be."
     )
 
 
@@ -526,16 +526,18 @@ def _sentences(found: Sequence[Reproduction]) -> list[str]:
         f"{run.name} ({'; '.join(run.meta.invalid)})" for one in found for run in one.invalid
     ]
     if refused:
-        said.insert(0, f"Invalid, so that verdicts on them say nothing: {', '.join(refused)}.")
+        said.insert(
+            0, f"These Runs are invalid, so verdicts on them mean nothing: {', '.join(refused)}."
+        )
     if any(one.evidence.quick for one in found):
         said.append(
-            "This is the quick version: shorter runs and fewer seeds. The verdicts that count are "
-            "those of the full one."
+            "This is the quick version: shorter runs and fewer seeds. Only the full version's "
+            "verdicts count."
         )
     if any(one.evidence.engine != "sim" for one in found):
         said.append(
-            f"Run on the engine {found[0].evidence.engine}: the part of each paper that it can "
-            "run in minutes."
+            f"The engine {found[0].evidence.engine} ran the part of each paper that it can run in "
+            "minutes."
         )
     return said
 

@@ -1,16 +1,15 @@
-"""What a paper is made of: studies that are run, numbers and claims that are judged, readings,
+"""The parts of a paper: studies that are run, numbers and claims that are judged, readings,
 pictures.
 
-A paper's folder states all of it as plain values (`folder` says in which file):
+A paper's folder states all of them as plain values (`folder` lists the files):
 
     Study     a scenario file with named variants: one of the source's experiments
-    Number    a published value, where it stands in the source, and how ours is measured
+    Number    a published value, its place in the source, and how ours is measured
     Claim     a sentence of the source, with a check
-    Reading   a parameter that the source leaves open: what was chosen, why, what other readings give
+    Reading   a parameter that the source leaves open: the chosen value, why, and other readings
     Picture   a figure of the source, drawn from our Runs
 
-Studies become Runs, Runs give `Evidence`, and `verdict` judges. Nothing here runs or draws
-anything.
+Studies become Runs, Runs become `Evidence`, and `verdict` judges. This file neither runs nor draws.
 """
 
 from __future__ import annotations
@@ -31,40 +30,38 @@ Relation = Literal["=", "<", ">"]
 
 
 class Role(StrEnum):
-    """What the agreement of a published number or claim with ours can prove. Only a prediction can
-    fail."""
+    """The role of a published number or claim in the proof. Only a prediction can fail."""
 
     INPUT = "input"
     """We set it."""
     FITTED = "fitted"
-    """A parameter was searched until it fits, or chosen for it among others."""
+    """A parameter was searched until it fits, or was chosen to fit it."""
     DERIVED = "derived"
     """It follows from another number of the source."""
     PREDICTED = "predicted"
-    """Nothing was set or chosen by it."""
+    """No parameter was set or chosen by it."""
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far ours may lie from the published number and still be called reproduced, and why that
-    far."""
+    """The largest distance from the published number that counts as reproduced, and its reason."""
 
     size: float
     because: str
     relative: bool = True
-    """`size` is a share of the published number; else in the number's own unit."""
+    """Whether `size` is a share of the published number; if not, it is in the number's unit."""
 
     def room(self, published: float) -> float:
-        """How far ours may lie from it, in its unit."""
+        """The largest distance, in the number's unit."""
         return self.size * abs(published) if self.relative else self.size
 
     def allows(self, ours: float, published: float) -> bool:
         """Whether ours is near enough."""
-        # Not narrower than the arithmetic is exact.
+        # Allow for rounding errors.
         return abs(ours - published) <= self.room(published) * (1 + 1e-9)
 
     def words(self, unit: str) -> str:
-        """`± 10 %`, `± 0.05`, `± 2 ms`, `± 1 points` of a percentage."""
+        """`± 10 %`, `± 0.05`, `± 2 ms`, or `± 1 points` for a percentage."""
         if self.relative:
             return f"± {100 * self.size:g} %"
         return f"± {self.size:g} {'points' if unit == '%' else unit}".rstrip()
@@ -72,11 +69,11 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Target:
-    """What the source states of a number: the one place that says whether ours agrees."""
+    """A number as the source states it. It alone decides whether ours agrees."""
 
     published: float
     tolerance: Tolerance | None
-    """None of a bound."""
+    """None for a bound."""
     relation: Relation = "="
 
     def words(self, unit: str) -> str:
@@ -102,9 +99,9 @@ class Number:
     id: str
     """Unique in the paper: "table/dt/delay"."""
     where: str
-    """Where it stands in the source: "section III-A, the table, row DT, column aQd"."""
+    """Its place in the source: "section III-A, the table, row DT, column aQd"."""
     what: str
-    """What it is: "mean queueing delay, Drop-Tail"."""
+    """Its name: "mean queueing delay, Drop-Tail"."""
     unit: str
     published: float | None
     """None: the value exists only in a picture that is lost; ours is shown alone."""
@@ -127,17 +124,16 @@ class Number:
     """Why a kernel gives another value than the simulator, found by experiment; shown only if it
     does."""
     whole: Callable[[Evidence], Estimate] | None = None
-    """For a number made of several variants ("90 % below RED"): ours as a whole, instead of
-    `measure` on one variant."""
+    """Used instead of `measure` for a number computed from several variants ("90 % below RED")."""
 
     @property
     def target(self) -> Target:
-        """What ours is compared with; of a number with a published value."""
+        """The stated value or bound; only for a number with a published value."""
         assert self.published is not None, f"{self.id}: nothing is published"
         return Target(self.published, self.tolerance, self.relation)
 
     def ours(self, evidence: Evidence) -> Estimate:
-        """Ours."""
+        """Our value."""
         if self.whole is not None:
             return self.whole(evidence)
         assert self.measure is not None
@@ -146,18 +142,18 @@ class Number:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check measured."""
+    """The result of a check."""
 
     measured: Mapping[str, float]
-    """The quantities that thresholds ask for, by name, with the unit in the name. A quantity whose
-    Runs are missing is missing."""
+    """The quantities that have thresholds, by name, with the unit in the name. A quantity whose
+    Runs are missing is left out."""
     because: str = ""
-    """What else was measured, as a sentence."""
+    """Other measured values, as a sentence."""
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """What a claim asks of a quantity. It is data: `folder` reads it from published.toml."""
+    """A claim's condition on a quantity. `folder` reads it from published.toml."""
 
     words: str
     """`> 10`, `0.9 .. 1.1`, or `585 ± 15 %`, the tolerance of a published number."""
@@ -174,16 +170,16 @@ class Claim:
     says: str
     check: Callable[[Evidence], Finding]
     asks: Mapping[str, Threshold]
-    """It holds if all of these are met; by the name of the quantity."""
+    """The claim holds if all of these are met; by the name of the quantity."""
     partly: Mapping[str, Threshold] = field(default_factory=dict)
-    """Its direction holds if all of these are met. Empty: it has none."""
+    """The claim's direction holds if all of these are met. Empty: it has no direction."""
     role: Role = Role.PREDICTED
     role_because: str = ""
     pictures: tuple[str, ...] = ()
     """Pictures that show it, by id."""
     must_hold: bool = False
-    """A reproduction in which it fails is broken: `sojourn reproduce` ends with 1 and the tests
-    fail."""
+    """Whether a reproduction in which it fails is broken: `sojourn reproduce` ends with 1 and the
+    tests fail."""
 
 
 @dataclass(frozen=True)
@@ -192,28 +188,28 @@ class Reading:
 
     parameter: str
     source: str
-    """What the source says: "not stated", "1500 B"."""
+    """The source's text: "not stated", "1500 B"."""
     chosen: str
     why: str
     others: str = ""
-    """What is to be said of other readings, beside what they give."""
+    """A remark on other readings, beside their values."""
     under: tuple[str, ...] = ()
     """The other readings, by their names in `Paper.swaps` and `Paper.stored`."""
     searched: bool = False
-    """Found by a search for what fits the published numbers, so their agreement is no independent
-    proof."""
+    """Whether the value was searched to fit the published numbers, so that their agreement is not
+    an independent proof."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure, by the source's number where it redraws one."""
+    """A figure; `source` is the number of the source's figure that it redraws."""
 
     id: str
     title: str
     caption: str
     draw: Callable[[Evidence], Figure]
     source: str = ""
-    """ "Figure 2"; empty: ours alone."""
+    """ "Figure 2"; empty: the source has no such figure."""
 
 
 @dataclass(frozen=True)
@@ -224,20 +220,20 @@ class Grid:
     head: tuple[str, ...]
     """Names of its columns."""
     rows: Mapping[str, tuple[str, ...]]
-    """By the name of the row: the number in each column, by id; empty where it has none."""
+    """By the name of the row, the id of the number in each column; empty without a number."""
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One delay of the story of a paper, for the overview's picture."""
+    """One delay of a paper, for the overview's picture."""
 
     label: str
     delay_ms: float
     kind: Literal["idle", "bloated", "cured"]
     cost: str = ""
-    """What it cost: "46.9 s for 45.7 s"."""
+    """The cost of the cure: "46.9 s for 45.7 s"."""
     published_ms: float | None = None
-    """What the source has; of a bound, the bound. None: it states none."""
+    """The source's value or bound. None: it states none."""
 
 
 @dataclass(frozen=True)
@@ -249,7 +245,7 @@ class Paper:
     source: str
     """Authors, place, year."""
     about: str
-    """What it built and found, in our words: two or three sentences."""
+    """Its system and its result, in our words: two or three sentences."""
     folder: Path
     studies: tuple[Study, ...]
     numbers: tuple[Number, ...]
@@ -258,24 +254,25 @@ class Paper:
     pictures: tuple[Picture, ...]
     story: Callable[[Evidence], Sequence[Bar]]
     story_axis: str = "delay"
-    """What the bars of its story are: "ping RTT", "mean queueing delay"."""
+    """The quantity of its bars in the overview: "ping RTT", "mean queueing delay"."""
     beside: str = "published"
-    """What ours stands beside: "model" where the numbers are our evaluation of its equations."""
+    """The heading of the values beside ours: "model" if they are our evaluation of its
+    equations."""
     grids: tuple[Grid, ...] = ()
     swaps: Mapping[str, Swap] = field(default_factory=dict)
-    """Other readings that were run, by name: which variants stand for which."""
+    """Other readings that were run, by name: the replacements of variants."""
     no_difference: Swap = field(default_factory=dict)
-    """Which variant stands for which if the disciplines that are compared did not differ."""
+    """The replacements of variants if the compared disciplines did not differ."""
     refused: Mapping[str, str] = field(default_factory=dict)
-    """Why other readings are not the chosen one, by their names in `swaps` or `stored`."""
+    """Why other readings were not chosen, by their names in `swaps` or `stored`."""
     cite: Mapping[str, str] = field(default_factory=dict)
     """Its entry in a bibliography; see `bibliography`."""
     stored: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
-    """Other readings that were searched, by name: what they give for numbers, by id."""
+    """Other readings that were searched, by name: our values of numbers, by id."""
     search_studies: tuple[Study, ...] = ()
-    """Those that its search alone runs."""
+    """Studies that only its search runs."""
     searched: Callable[[bool], SearchResults] = lambda _quick: SearchResults()
-    """What was searched on variants, of the full version or the quick one."""
+    """The stored results of the search, for the full version or the quick one."""
 
     def __post_init__(self) -> None:
         for what, ids in (

@@ -1,10 +1,10 @@
-"""A paper's figures on its page: the picture, and below it what it was made of.
+"""A paper's figures on its page: the picture, and below it its data and scenarios.
 
     DIR/PAPER/figures/ID.svg    the picture
     DIR/PAPER/figures/ID.csv    its data (`drawn`)
 
-Below each stand its data, the scenario of every Run that was read for it, and the command that makes
-it again.
+Below each picture are links to its data and to the scenario of every Run that was read for it, and
+the command that draws it again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from sojourn_papers.tornado import anchor
 
 
 def draw(one: Reproduction, folder: Path) -> Mapping[Picture, dict[str, Any]]:
-    """Draws what can be drawn into the paper's folder; what its page shows of each."""
+    """Draws the pictures whose Runs exist into the paper's folder. Returns the template's values
+    for each."""
     into = folder / "figures"
     into.mkdir(parents=True, exist_ok=True)
     found = {}
@@ -56,7 +57,7 @@ def heading(picture: Picture) -> str:
 
 
 def command(one: Reproduction) -> str:
-    """What was typed for this reproduction, or would have been."""
+    """The command of this reproduction."""
     words = ["sojourn reproduce", one.paper.id]
     words += ["--quick"] * one.evidence.quick
     if one.evidence.engine != "sim":
@@ -65,7 +66,7 @@ def command(one: Reproduction) -> str:
 
 
 def _search(one: Reproduction, made_of: Sequence[Variant]) -> str:
-    """How the stored search was made that a figure was made of; empty: of none."""
+    """How the stored search behind a figure was made; empty if it shows no search."""
     stored = any(variant in one.evidence.searched.variants for variant in one.evidence.used)
     if stored or (not made_of and searched.has(one.paper)):
         return searched.beside(str(one.paper.folder / "studies.py")).made
@@ -73,6 +74,6 @@ def _search(one: Reproduction, made_of: Sequence[Variant]) -> str:
 
 
 def _beside(one: Reproduction, folder: Path, variant: Variant) -> str:
-    """A Run's scenario, as the page in `folder` leads to it."""
+    """The link to a Run's scenario from the page in `folder`."""
     file = one.evidence.runs[variant].path / "scenario.toml"
     return Path(os.path.relpath(file, folder)).as_posix()

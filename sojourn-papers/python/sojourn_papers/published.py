@@ -1,29 +1,30 @@
-"""Reads a paper's published.toml: what the source says, as data.
+"""Reads a paper's published.toml: the content of the source as data.
 
-    [paper]          title, source, about, story (what the bars of its story are), beside (what ours stands
-                     beside, if that is not published)
+    [paper]          title, source, about, story (the quantity of its bars in the overview), beside (the heading of
+                     the values beside ours, if it is not "published")
     [paper.cite]     its entry in papers.bib: kind, key, and BibTeX's fields
-    [words]          texts that others hold as {word}
+    [words]          texts that other texts include as {word}
     [tolerances.NAME]  share (of the number) or absolute (in its unit), because
-    [quoted]         values of the source that no number judges, for sentences and figures
+    [quoted]         values of the source that are not judged, for sentences and figures
     [[numbers]]      id, where, what, unit, published, role, role_because, relation, tolerance, study, variant,
-                     measure or whole, against, reason, engines (why a kernel's and the simulator's differ)
+                     measure or whole, against, reason, engines (why a kernel's and the simulator's
+                     differ)
     [[claims]]       id, where, says, check, asks, partly, role, role_because, pictures, must_hold
     [[pictures]]     id, source (the figure that is redrawn), title, caption, draw
     [[readings]]     parameter, source, chosen, why, under (names in the matrix), others, searched
     [[refused]]      reading (its name in the matrix), why: why it is not chosen, though it may fit more
-    [[grids]]        title, rows, columns: a table in the source's layout. Columns are a number's id, in which {row}
-                     stands for the row, and the column's name. names: what rows are called, where that is
-                     something else; instead: another number for an id, "" for a cell that is none
+    [[grids]]        title, rows, columns: a table in the source's layout. Columns map a number's id, with {row} for the
+                     row, to the column's name. names: names of the rows, if they differ from
+                     `rows`; instead: another number for an id, "" for an empty cell
 
 An entry of `numbers` with `rows`, `columns` or both is a whole table: a number for each row and
-column, which say what differs from the entry. A list in a row has one value for each column, ""
-where the column's own holds (of `against`, a list already, a list of lists). What is no field is a
-word: {word} in any text stands for it. A published value and a claim have a `role`
-(`paper.Role`); all but predictions say what made them one, `role_because`. `asks` and `partly` of a
+column, whose keys replace those of the entry. A list in a row has one value for each column; ""
+keeps the column's value (`against` is a list already, so there it is a list of lists). A key that
+is not a field is a word: texts include it as {word}. A published value and a claim have a `role`
+(`paper.Role`), and a reason `role_because` unless they are predictions. `asks` and `partly` of a
 claim have a threshold for each quantity: "> 10", "0.9 .. 1.1", or "as ID", the tolerance of a
-number. A function is named: `measure = "delay_ms"`, or
-`{ by = "narrower", of = ["RED"] }` with what it takes beside the evidence. `folder` looks functions
+number. A function is given by name: `measure = "delay_ms"`, or
+`{ by = "narrower", of = ["RED"] }` with its arguments beside the evidence. `folder` looks functions
 up.
 """
 
@@ -50,12 +51,13 @@ READING_FIELDS = frozenset(one.name for one in fields(Reading))
 
 
 class PublishedError(ValueError):
-    """A published.toml does not say what it must."""
+    """A published.toml is incomplete or wrong."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """What the file says, tables written out and words filled in; functions are names still."""
+    """The content of the file, with tables expanded and words filled in. Functions are still
+    names."""
 
     paper: Entry
     numbers: Sequence[Entry]
@@ -68,13 +70,14 @@ class Published:
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The published value of each number that has one, by id; and what is quoted, by name."""
+        """The published value of each number that has one, by id, and the quoted values, by
+        name."""
         stated = {one["id"]: one["published"] for one in self.numbers if "published" in one}
         return {**self.quoted, **stated}
 
     @property
     def targets(self) -> Mapping[str, Target]:
-        """What ours is compared with, by the number's id."""
+        """The stated value or bound of each number, by id."""
         return {
             one["id"]: Target(one["published"], one.get("tolerance"), one.get("relation", "="))
             for one in self.numbers
@@ -87,8 +90,9 @@ def read(path: Path) -> Published:
     """The file at `path`.
 
     Raises:
-        PublishedError: a field is missing or unknown, a word is used nowhere or not there, an id is
-            there twice.
+        PublishedError: a field is missing or unknown, a word is unused or undefined, or an id
+        occurs
+            twice.
     """
     raw = tomllib.loads(path.read_text(encoding="utf-8"))
     words = raw.get("words", {})
@@ -102,7 +106,7 @@ def read(path: Path) -> Published:
         ]
         names = [one.get(key) for one in found]
         if len(set(names)) < len(names):
-            raise PublishedError(f"{path}: {kind}: {max(names, key=names.count)!r} twice")
+            raise PublishedError(f"{path}: {kind}: {max(names, key=names.count)!r} occurs twice")
         return found
 
     numbers = entries("numbers", NUMBER_FIELDS, "id")
@@ -114,7 +118,7 @@ def read(path: Path) -> Published:
     claims = entries("claims", CLAIM_FIELDS, "id")
     for one in claims:
         if not one.get("asks"):
-            raise PublishedError(f"{path}: {one['id']}: a claim asks for something: asks")
+            raise PublishedError(f"{path}: {one['id']}: a claim needs thresholds: asks")
         _check_role(one, path, "a claim")
     return Published(
         raw["paper"],
@@ -129,7 +133,7 @@ def read(path: Path) -> Published:
 
 
 def _grids(raw: Iterable[Entry], numbers: set[str], path: Path) -> list[Entry]:
-    """The tables in the source's layout, each cell a number that there is."""
+    """The tables in the source's layout. Every cell must be a known number."""
     grids = []
     for one in raw:
         if set(one) - GRID_OPTIONS != GRID_FIELDS:
@@ -154,17 +158,17 @@ def _grids(raw: Iterable[Entry], numbers: set[str], path: Path) -> list[Entry]:
     return grids
 
 
-def _tolerance(said: str | Entry, named: Mapping[str, Entry], place: str) -> Tolerance:
-    if isinstance(said, str) and said not in named:
-        raise PublishedError(f"{place}: no tolerance {said!r}")
-    match named[said] if isinstance(said, str) else said:
+def _tolerance(given: str | Entry, named: Mapping[str, Entry], place: str) -> Tolerance:
+    if isinstance(given, str) and given not in named:
+        raise PublishedError(f"{place}: there is no tolerance {given!r}")
+    match named[given] if isinstance(given, str) else given:
         case {"share": size, "because": str(because)}:
             return Tolerance(size, because)
         case {"absolute": size, "because": str(because)}:
             return Tolerance(size, because, relative=False)
         case other:
             raise PublishedError(
-                f"{place}: a tolerance is a share or absolute, and says why: {other}"
+                f"{place}: a tolerance has share or absolute, and because: {other}"
             )
 
 
@@ -179,8 +183,8 @@ def _check_role(entry: Entry, path: Path, what: str = "a published value") -> No
         )
     if ("role_because" in entry) == (role == Role.PREDICTED):
         raise PublishedError(
-            f"{place}: role_because says what made it {role!r}; a prediction has none, and all "
-            "others need it"
+            f"{place}: role_because, the reason of {role!r}, is required for all roles but "
+            "predicted, which has none"
         )
 
 
@@ -190,12 +194,12 @@ def beside(file: str) -> Mapping[str, Any]:
 
 
 def targets(file: str) -> Mapping[str, Target]:
-    """The same of what ours is compared with."""
+    """The stated values and bounds of the paper whose folder `file` lies in."""
     return read(Path(file).with_name("published.toml")).targets
 
 
 def _entries(raw: Entry, fields: frozenset[str], words: Entry, place: str) -> Iterator[Entry]:
-    """The entries that one table of the file stands for."""
+    """The entries of one table of the file, expanded by its rows and columns."""
     shared = {key: value for key, value in raw.items() if key not in ("rows", "columns")}
     rows, columns = raw.get("rows", [{}]), raw.get("columns", [{}])
     idle: set[str] = set()
@@ -212,7 +216,7 @@ def _entries(raw: Entry, fields: frozenset[str], words: Entry, place: str) -> It
             used |= known.used
     if idle - used:
         raise PublishedError(
-            f"{place}: {shared}: {', '.join(sorted(idle - used))} is no field and in no text"
+            f"{place}: {shared}: {', '.join(sorted(idle - used))} is neither a field nor used in a text"
         )
 
 
@@ -226,7 +230,7 @@ def _cell(row: Entry, at: int, columns: int, place: str) -> Entry:
             continue
         if len(value) != columns:
             raise PublishedError(
-                f"{place}: {key} = {value} has not a value for each of {columns} columns"
+                f"{place}: {key} = {value} needs a value for each of {columns} columns"
             )
         if value[at] != "":
             found[key] = value[at]
@@ -234,7 +238,7 @@ def _cell(row: Entry, at: int, columns: int, place: str) -> Entry:
 
 
 def _filled(value: Any, known: _Known) -> Any:
-    """The value with words in its texts."""
+    """The value with the words in its texts replaced."""
     match value:
         case str():
             return value.format_map(known)
@@ -247,7 +251,7 @@ def _filled(value: Any, known: _Known) -> Any:
 
 
 class _Known(dict[str, Any]):
-    """The words of an entry, and which of them were used."""
+    """The words of an entry, and the set of those that were used."""
 
     def __init__(self, words: Entry) -> None:
         super().__init__(words)

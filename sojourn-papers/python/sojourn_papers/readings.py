@@ -1,11 +1,11 @@
-"""What other readings make of the published numbers and claims: a matrix.
+"""The published numbers and claims under other readings: a matrix.
 
-A reading is run as variants that stand for those of the chosen one (`Paper.swaps`), or was searched
-and stored (`Paper.stored`). Each number and claim is asked for under each reading. Whether a number
-fits is a matter of its tolerance alone, as no order is judged here.
+A reading is run with variants that replace those of the chosen one (`Paper.swaps`), or was searched
+and stored (`Paper.stored`). Each number and claim is evaluated under each reading. A number fits by
+its tolerance alone; orders are not judged here.
 
-"No difference" is a reading, too: one discipline stands for the others (`Paper.no_difference`). A number
-that it fits as well proves nothing of the discipline.
+"No difference" is a reading, too: one discipline replaces the others (`Paper.no_difference`). A
+number that also fits under it proves nothing about the discipline.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sojourn_papers.verdict import ClaimRow, Row, Verdict, checked
 
 CHOSEN = "as chosen"
 ON_OTHER_SEEDS = f"{CHOSEN}, on the search's seeds"
-"""The chosen reading in a stored search: what the others of it are to be compared with."""
+"""The chosen reading in a stored search, with which the search's other readings are compared."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Under:
 
     ours: float
     fits: bool
-    """Within the tolerance of the number, or on the stated side of its bound."""
+    """Whether it is within the number's tolerance, or on the stated side of its bound."""
 
 
 @dataclass(frozen=True)
@@ -41,18 +41,18 @@ class Matrix:
     chosen: Mapping[str, Under]
     """By the number's id."""
     others: Mapping[str, Mapping[str, Under]]
-    """By reading, then by the number's id; a number that a reading leaves as it is has none."""
+    """By reading, then by the number's id, without the numbers that the reading does not change."""
     searched: frozenset[str] = frozenset()
     """Readings that were run on the search's seeds."""
     refused: Mapping[str, str] = field(default_factory=dict)
-    """Why a reading is not the chosen one, by its name."""
+    """Why a reading was not chosen, by its name."""
     claims: Mapping[str, Mapping[str, Verdict]] = field(default_factory=dict)
-    """By reading: the claims, by id, whose verdict is another one under it."""
+    """By reading, then by the claim's id: the verdicts that differ under the reading."""
 
     def fitting(self, name: str) -> tuple[int, int, int]:
-        """Of the numbers that a reading changes: how many fit, how many of them as chosen, and how
-        many there are. What was searched is compared with the chosen one on the same seeds, where
-        that is stored."""
+        """Counts of the numbers that a reading changes: those that fit under it, those that fit as
+        chosen, and all. A searched reading is compared with the chosen one on the search's seeds,
+        if that is stored."""
         own = self.others[name]
         same = self.others.get(ON_OTHER_SEEDS, {}) if name in self.searched else {}
         chosen = {**self.chosen, **same} if name != ON_OTHER_SEEDS else self.chosen
@@ -64,11 +64,11 @@ class Matrix:
         found = {name: self.fitting(name) for name in self.others if name != ON_OTHER_SEEDS}
         return {name: each for name, each in found.items() if each[0] > each[1]}
 
-    def told(self, name: str) -> str:
+    def described(self, name: str) -> str:
         """`a steady film: fits 1 of 3 numbers that it changes, 2 as chosen; the claim X is not
         reproduced`."""
         if name not in self.others and name not in self.claims:
-            return f"{name}: not run here, or changes nothing that is judged"
+            return f"{name}: not run here, or it changes no judged number"
         said = []
         if name in self.others:
             fits, as_chosen, of = self.fitting(name)
@@ -78,8 +78,8 @@ class Matrix:
         return f"{name}: {'; '.join(said)}"
 
     def elsewhere(self, number: Number) -> str:
-        """Which other readings fit a number, else which comes nearest; empty where none changes
-        it."""
+        """A sentence on the other readings that fit a number, or on the nearest one; empty if none
+        changes it."""
         ours = {
             name: under[number.id]
             for name, under in self.others.items()
@@ -95,7 +95,7 @@ class Matrix:
         return f"Of {len(ours)} other readings the nearest: {near} ({on_page(ours[near].ours)})."
 
     def readings(self) -> Iterator[tuple[str, Mapping[str, Under]]]:
-        """All, the chosen one first."""
+        """All readings, the chosen one first."""
         yield CHOSEN, self.chosen
         yield from self.others.items()
 
@@ -103,8 +103,8 @@ class Matrix:
 def matrix(
     paper: Paper, evidence: Evidence, rows: Sequence[Row], claims: Sequence[ClaimRow] = ()
 ) -> Matrix:
-    """The matrix of what was run and stored; `rows` are the paper's numbers, judged, `claims` its
-    claims."""
+    """The matrix of the readings that were run or stored. `rows` are the paper's judged numbers,
+    `claims` its judged claims."""
     stated = [row for row in rows if row.number.published is not None]
     asked = {
         **{name: _swapped(evidence, swap, stated) for name, swap in paper.swaps.items()},
@@ -118,8 +118,8 @@ def matrix(
         }
         for name, estimates in asked.items()
     }
-    told = {name: found for name, found in others.items() if found}
-    moved = {id_ for found in told.values() for id_ in found}
+    changing = {name: found for name, found in others.items() if found}
+    moved = {id_ for found in changing.values() for id_ in found}
     numbers = [row.number for row in stated if row.number.id in moved]
     chosen = {row.number.id: _judged(row.number, row.ours) for row in stated}
     only_searched = {study[name] for study in paper.search_studies for name in study.variants}
@@ -127,7 +127,7 @@ def matrix(
     return Matrix(
         numbers,
         {one.id: chosen[one.id] for one in numbers},
-        told,
+        changing,
         frozenset(searched | set(paper.stored)),
         paper.refused,
         {
@@ -139,8 +139,8 @@ def matrix(
 
 
 def no_difference(paper: Paper, evidence: Evidence, rows: Sequence[Row]) -> tuple[int, int, int]:
-    """Of the predicted numbers that compare disciplines: how many fit, how many would if the
-    disciplines did not differ, and how many there are."""
+    """Counts of the predicted numbers that compare disciplines: those that fit, those that would
+    fit if the disciplines did not differ, and all."""
     predicted = [row for row in rows if row.number.role is Role.PREDICTED]
     rival = _swapped(evidence, paper.no_difference, predicted)
     compared = [row for row in predicted if row.number.id in rival]
@@ -159,7 +159,7 @@ def _claims(evidence: Evidence, swap: Swap, claims: Sequence[ClaimRow]) -> dict[
 
 
 def _swapped(evidence: Evidence, swap: Swap, rows: Sequence[Row]) -> dict[str, Estimate]:
-    """Each number under a reading that was run; without those that it does not touch."""
+    """The numbers that a reading changes, under that reading, which was run."""
     other = evidence.under(swap)
     found = {}
     for number in (row.number for row in rows):

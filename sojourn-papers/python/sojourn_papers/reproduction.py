@@ -1,13 +1,12 @@
-"""Running papers: every study's variants and seeds in one go, each paper judged as its last run
-ends, on a thread of its own, while the next one's runs go on.
+"""Runs papers: every study's variants and seeds together. Each paper is judged when its last run
+ends, on a separate thread, while the next paper's runs continue.
 
-The Runs of a paper lie in DIR/PAPER/runs/STUDY/VARIANT, so that any of them can be opened with
-`sojourn report`. The same call again goes on where one was stopped: the Runs that lie there are
-taken, and seeds that the store has. Asked to `redraw`, nothing is run: the Runs are judged again.
+The Runs of a paper lie in DIR/PAPER/runs/STUDY/VARIANT, so that `sojourn report` opens any of them.
+The same call continues a stopped one: it reuses the Runs in the folder and the seeds in the store.
+With `redraw` nothing is run: the Runs are judged again.
 
-Another engine than the simulator runs a part of a paper. The simulator then runs the same scenarios,
-into DIR/PAPER/simulator, so that the page has both engines' numbers side by side.
-"""
+Another engine than the simulator runs a part of a paper. The simulator then runs the same
+scenarios, into DIR/PAPER/simulator, so that the page has both engines' numbers side by side."""
 
 from __future__ import annotations
 
@@ -52,11 +51,11 @@ class Reproduction:
     rows: list[Row]
     claims: list[ClaimRow]
     simulated: Reproduction | None = None
-    """The same scenarios on the simulator, where another engine ran them."""
+    """The same scenarios on the simulator, if another engine ran them."""
 
     @property
     def broken(self) -> list[ClaimRow]:
-        """Claims that must hold and do not: the reproduction itself is at fault."""
+        """Claims that must hold and do not: the reproduction itself is wrong."""
         return [
             row
             for row in self.claims
@@ -71,17 +70,17 @@ class Reproduction:
 
     @property
     def runs(self) -> list[Run]:
-        """All that were made for it, by either engine."""
+        """All Runs of the paper, by either engine."""
         simulated = self.simulated.runs if self.simulated else []
         return [*self.evidence.runs.values(), *simulated]
 
     @property
     def left_out(self) -> int:
-        """How many numbers the quick version, or another engine, leaves out."""
+        """The number of numbers that the quick version, or another engine, leaves out."""
         return len(self.paper.numbers) - len(self.rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON: what was run, and every row of the tables."""
+        """Plain values for JSON: the runs, and every row of the tables."""
         runs = list(self.evidence.runs.values())
         same = {row.number.id: row.ours for row in self.simulated.rows} if self.simulated else {}
         readings = [{**asdict(one), "under": list(one.under)} for one in self.paper.readings]
@@ -101,8 +100,8 @@ class Reproduction:
 
 
 class Stopped(KeyboardInterrupt):
-    """Ctrl-C. `finished` are the papers whose Runs were all there; `counts` says of each paper how
-    many were, and of how many."""
+    """Ctrl-C. `finished`: the papers whose Runs were all finished. `counts`: for each paper, the
+    finished Runs and all Runs."""
 
     def __init__(
         self,
@@ -115,12 +114,12 @@ class Stopped(KeyboardInterrupt):
         self.finished = tuple(finished)
         self.counts = counts
         self.stored = stored
-        """What had finished is in the store."""
+        """Whether the finished seeds are in the store."""
 
 
 class ReproductionUnfinishedError(UnfinishedError):
-    """Some runs failed. `finished` are the papers none of whose did; `left_out` are the names of
-    the others."""
+    """Some runs failed. `finished`: the papers without a failed run. `left_out`: the names of the
+    other papers."""
 
     def __init__(
         self, stop: UnfinishedError, finished: Sequence[Reproduction], left_out: Sequence[str]
@@ -137,7 +136,7 @@ class _Job:
     scenario: Scenario
     folder: Path
     simulated: Path
-    """Where the simulator's Run of the same scenario is, if another engine runs it."""
+    """The folder of the simulator's Run of the same scenario, if another engine runs it."""
 
 
 def reproduce(
@@ -157,10 +156,10 @@ def reproduce(
     """Runs and judges papers. `out`: the folder of their Runs; None: a temporary one that lives as
     long as the result.
 
-    `quick`: shorter and with fewer seeds. `engine`: another than the simulator runs the part of a
-    paper that it can. `redraw`: take the Runs that are in `out`. `jobs`: threads. `cluster`: see
-    `engine.run`. `force`: replace Runs in `out`. `fresh`: run what the store has, too. `finished` is
-    called with each paper as it ends.
+    `quick`: shorter runs and fewer seeds. `engine`: engines other than the simulator run a part of
+    each paper. `redraw`: use the Runs in `out`. `jobs`: threads. `cluster`: see `engine.run`.
+    `force`: replace Runs in `out`. `fresh`: also run seeds that the store has. `finished` is called
+    with each paper when it ends.
 
     Raises:
         UserError: an engine can't run a paper, or a Run can't be written or reopened.
@@ -174,7 +173,7 @@ def reproduce(
     try:
         found = _reproduce(papers, what, root, how)
     except (Stopped, ReproductionUnfinishedError) as stop:
-        # What was finished is read when it is shown.
+        # The finished papers' Runs are read later, when they are shown.
         _remove_with(stop.finished, root)
         raise
     except BaseException:
@@ -202,7 +201,8 @@ class _How:
 
 
 def _reproduce(papers: Sequence[Paper], what: _What, root: Path, how: _How) -> list[Reproduction]:
-    # The last paper's page is drawn when nothing runs any more: it is the one of fewest figures.
+    # The last paper's page is drawn while nothing runs any more, so the paper with the fewest
+    # figures is last.
     in_turn = sorted(papers, key=lambda paper: -len(paper.pictures))
     work = [job for paper in in_turn for job in _jobs(paper, what, root / paper.id)]
     for paper in papers:
@@ -229,7 +229,7 @@ def _each(
     judge: _Judge,
     whole: Callable[[Run], None],
 ) -> None:
-    """Runs, or reopens, all of the work; `whole` is called with each Run."""
+    """Runs, or reopens, all of the work. `whole` is called with each Run."""
     if how.redraw:
         for run in [_reopened(job, find(engine)) for job in work]:
             whole(run)
@@ -251,7 +251,7 @@ def _each(
         for job, run in zip(work, stop.runs, strict=True):
             done, asked = counts[job.paper.id]
             counts[job.paper.id] = done + len(run.seeds), asked + len(run.meta.seeds_asked)
-        # No local name: the traceback would hold what is judged, and with it a temporary folder.
+        # No local name here: the traceback would keep the judged papers, and so a temporary folder.
         if isinstance(stop, Interrupted):
             raise Stopped(judge.given(papers), counts, stored=stop.stored) from None
         left_out = [paper.id for paper in papers if counts[paper.id][0] < counts[paper.id][1]]
@@ -259,8 +259,8 @@ def _each(
 
 
 class _Judge:
-    """Judges each paper as its last Run comes, on one thread: matplotlib draws on no two, and the
-    thread that hands out runs is not kept from it."""
+    """Judges each paper when its last Run is finished, on one separate thread: matplotlib can't
+    draw on two, and the thread that starts runs must not wait."""
 
     def __init__(
         self,
@@ -284,8 +284,8 @@ class _Judge:
         self._desk.shutdown(cancel_futures=True)
 
     def whole(self, run: Run) -> None:
-        """A Run all of whose seeds have finished. Raises what the judging of an earlier paper
-        did."""
+        """Takes a Run whose seeds have all finished. Raises an error of the judging of an earlier
+        paper."""
         self._runs[run.path] = run
         paper = self._jobs[run.path].paper
         self._left[paper.id] -= 1
@@ -296,7 +296,7 @@ class _Judge:
                 future.result()
 
     def simulated(self, run: Run) -> None:
-        """The simulator's Run of a scenario that another engine runs."""
+        """Takes the simulator's Run of a scenario that another engine runs."""
         self._simulated[run.path] = run
 
     def _judged(self, paper: Paper) -> Reproduction:
@@ -310,8 +310,8 @@ class _Judge:
         return found
 
     def given(self, papers: Sequence[Paper]) -> list[Reproduction]:
-        """What was judged, in the order of the papers, once all of it is; it is not held any
-        more."""
+        """Waits for the judging. Returns its results in the order of the papers, and drops its own
+        references to them."""
         under_way, self._under_way = self._under_way, {}
         found = {name: future.result() for name, future in under_way.items()}
         self._runs = {}
@@ -337,7 +337,7 @@ def _jobs(paper: Paper, what: _What, folder: Path) -> list[_Job]:
 
 
 def _evidence(paper: Paper, runs: Mapping[Variant, Run], what: _What) -> Evidence:
-    # What was searched was searched on the simulator.
+    # Searches were made on the simulator.
     searched = paper.searched(what.quick) if what.engine == SIMULATOR else SearchResults()
     return Evidence(what.quick, runs, what.engine, searched)
 

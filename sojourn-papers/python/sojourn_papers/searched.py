@@ -1,15 +1,15 @@
-"""What a search for a reading found, stored beside a paper: `searched.csv`, made by the paper's
+"""Results of a search for a reading, stored with a paper: `searched.csv`, made by the paper's
 `search.py`, which `sojourn reproduce --search PAPER` runs.
 
     # made by `sojourn reproduce --search adt`, seeds 101 to 105, sojourn 0.2.0
     reading,row,seed,...
     ...
 
-Where what was searched is a study like others, `search.py` names it and its measures and no more:
-`OfStudies` makes the lines, and gives what they say to the evidence, as if it had been run.
+If the search consists of ordinary studies, `search.py` only names them and their measures.
+`OfStudies` makes the lines, and gives their values to the evidence as if they had been run.
 
-A search takes minutes, so that a reproduction does not repeat it. No verdict rests on it: it runs on
-seeds of its own, and what was found is run again on others and judged.
+A search takes minutes, so a reproduction does not repeat it. No verdict depends on it: it runs on
+seeds of its own, and the chosen reading is run again on other seeds and judged.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Row = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Searched:
-    """The file: how it was made, and its rows as text."""
+    """The content of the file: how it was made, and its rows as text."""
 
     made: str
     rows: Sequence[Row]
@@ -57,12 +57,12 @@ def _read(path: Path) -> Searched:
 
 QUICK = {True: "quick", False: "full"}
 Measures = Mapping[str, Measure]
-"""By the name of the column."""
+"""Measures by the name of their column."""
 
 
 @dataclass(frozen=True)
 class OfStudies:
-    """A search that is studies, with what is measured on them; its results are stored in `folder`."""
+    """A search that consists of studies and their measures; its results are stored in `folder`."""
 
     folder: Path
     studies: Sequence[Study]
@@ -70,12 +70,12 @@ class OfStudies:
 
     @property
     def seeds(self) -> Sequence[int]:
-        """Those of its studies, none of which judges."""
+        """The seeds of its studies. No verdict uses them."""
         return sorted({one.first_seed + at for one in self.studies for at in range(one.seeds)})
 
     def rows(self) -> Iterator[Mapping[str, object]]:
-        """A line for each variant and seed, with what was measured. A study whose quick version is
-        shorter is searched in both."""
+        """A line for each variant and seed, with the measured values. A study whose quick version
+        is shorter is searched in both versions."""
         for study in self.studies:
             for quick in (False, True) if study.quick else (False,):
                 for variant, scenario in study.scenarios(self.folder, quick).items():
@@ -85,7 +85,7 @@ class OfStudies:
                         yield {**head, "seed": number, **cells}
 
     def results(self, quick: bool) -> SearchResults:
-        """What is stored."""
+        """The stored results."""
         found = _read(self.folder / FILE)
         values: dict[tuple[Variant, str], list[float]] = {}
         wanted = {study.id: (study, QUICK[quick and bool(study.quick)]) for study in self.studies}
@@ -115,17 +115,18 @@ def _run(scenario: Scenario) -> Iterator[tuple[int, Seed]]:
 
 
 class Search(Protocol):
-    """A paper's module `search`, if it names no studies."""
+    """A paper's module `search` that does not consist of studies."""
 
     SEEDS: Sequence[int]
-    """Those that it ran, none of which judges."""
+    """The seeds that it ran. No verdict uses them."""
 
     def rows(self) -> Iterable[Mapping[str, object]]:
-        """Searches: a line for each setting, as it is found."""
+        """Searches. Yields a line for each setting as soon as it is known."""
 
 
 def of_studies(module: ModuleType) -> OfStudies | None:
-    """The search of a module `search` that names studies; None of one that has lines of its own."""
+    """The search of a module `search` that names studies; None if the module makes its own
+    lines."""
     if not hasattr(module, "STUDIES"):
         return None
     return OfStudies(Path(str(module.__file__)).parent, module.STUDIES, module.MEASURES)

@@ -1,8 +1,7 @@
-"""The overview's picture: in each paper's system, the delay of empty queues, of bloated ones and of
-cured ones.
+"""The overview's picture: the delay of empty, bloated and cured queues in each paper's system.
 
-One logarithmic axis for all, because that is the point: the same cure works from a home line
-of 1 Mbit/s to a router of 200 Mbit/s. What the cure cost stands beside its delay.
+All share one logarithmic axis, because that is the point: the same cure works from a home line of
+1 Mbit/s to a router of 200 Mbit/s. The cost of the cure is written beside its delay.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def draw(found: Sequence[Reproduction]) -> Figure:
     at = 0.0
     for one, bars in stories:
         name = f"{one.paper.id}: {one.paper.story_axis}"
-        # From the figure's edge, over the panel: there is no bar in its row.
+        # The text begins at the figure's edge and crosses the panel, as its row has no bar.
         left = 72 * (_EDGE - _LABELS)
         note(axes, name, (0, at), (left, 0), of="row", size=8.5, va="center", weight="bold")
         at += 1.05
@@ -71,19 +70,19 @@ def draw(found: Sequence[Reproduction]) -> Figure:
 
 
 def _named(found: Sequence[Reproduction]) -> str:
-    """The papers by name; how many, where names would fill the line."""
+    """The papers' names, or their number if the names would be too long."""
     return f"{len(found)} papers" if len(found) > 3 else ", ".join(one.paper.id for one in found)
 
 
 def _bar(axes: Axes, bar: Bar, at: float, least: float) -> None:
     delay = max(bar.delay_ms, least)
-    # A dot: a logarithmic axis has no zero for a bar to begin at.
+    # A dot and not a bar, because a logarithmic axis has no zero.
     axes.plot([delay], [at], "o", markersize=7, color=_COLOURS[bar.kind], clip_on=False)
     note(axes, style.shorten(bar.label, 44), (0, at), (-6, 0), of="row", ha="right", va="center")
     said = f"{number(bar.delay_ms)} ms" + (f" · {bar.cost}" if bar.cost else "")
     end = delay
     if bar.published_ms is not None:
         stated_mark(axes, bar.published_ms, at, "published", markersize=5, clip_on=False)
-        # A mark just behind the bar's end would be under the words.
+        # The text would cover a mark just behind the bar's end.
         end = max(delay, bar.published_ms * 1.05) if bar.published_ms < 2 * delay else delay
     note(axes, said, (end, at), (8, 0), size=7.5, ha="left", va="center")

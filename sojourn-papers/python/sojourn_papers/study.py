@@ -1,5 +1,5 @@
-"""The experiments of a paper: a scenario file, and its variants as objects that numbers, claims and
-figures name."""
+"""The experiments of a paper: scenario files, and their variants as objects that numbers, claims
+and figures refer to."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, TypeAlias
 from sojourn.scenario import Scenario, load
 
 Changes: TypeAlias = "Mapping[str, Any]"
-"""What differs from a scenario file, by dotted key, as `Scenario.with_` takes it."""
+"""Changes of a scenario file by dotted key: the argument of `Scenario.with_`."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One variant of a study: what a Run is made of, and what numbers are measured on.
-    `Study.__getitem__` gives them."""
+    """One variant of a study. It is run as a Run, and numbers are measured on it.
+    `Study.__getitem__` returns it."""
 
     study: str
     name: str
@@ -33,20 +33,20 @@ class Study:
 
     id: str
     what: str
-    """What it is, in a line: "1000 TCP flows at 200 Mbit/s (section III-A)"."""
+    """Its description in a line: "1000 TCP flows at 200 Mbit/s (section III-A)"."""
     scenario: str
     variants: Mapping[str, Changes] = field(default_factory=lambda: {"": {}})
     seeds: int = 5
     first_seed: int = 1
-    """Those of a search are others than those that judge."""
+    """A search has other seeds than the studies that are judged."""
     quick: Changes = field(default_factory=dict)
-    """What the quick version changes beside."""
+    """Further changes of the quick version."""
     quick_variants: Collection[str] | None = None
     """The variants that the quick version runs; None: all."""
     quick_seeds: int = 3
     kernel_variants: Mapping[str, Changes] | Collection[str] | None = ()
-    """The variants that are run on the real kernel too; None: all. A guest takes a hundred times as
-    long. A mapping says what differs there."""
+    """The variants that are also run on the real kernel; None: all. A guest takes a hundred times
+    as long. A mapping has their changes on the kernel."""
     kernel_seeds: int = 3
 
     def __getitem__(self, name: str) -> Variant:
@@ -61,7 +61,7 @@ class Study:
 
     @property
     def only(self) -> Variant:
-        """The variant of a study that has one."""
+        """The variant of a study that has only one."""
         [name] = self.variants
         return self[name]
 

@@ -1,8 +1,9 @@
-"""Readings beside numbers on a page: the matrix, and a tornado plot for each number.
+"""The matrix of readings and numbers on a page, and a tornado plot for each number.
 
-The matrix has a row for each reading and a column for each number, ours in each cell. A tornado plot
-has a bar for each reading that changes a number, from what the chosen reading gives to what that one
-gives, the longest first; the published value is the dotted line, its tolerance the grey band.
+The matrix has a row for each reading and a column for each number, with our value in each cell. A
+tornado plot has a bar for each reading that changes the number, the longest first. A bar extends
+from the value of the chosen reading to that of the other reading. The published value is the dotted
+line, its tolerance the grey band.
 """
 
 from __future__ import annotations
@@ -19,20 +20,21 @@ from sojourn_papers.paper import Number
 from sojourn_papers.readings import CHOSEN, ON_OTHER_SEEDS, Matrix, Under
 
 LEFT, WIDTH, ROW, MARGIN = 300, 700, 18, 56
-"""Pixels: for the readings' names, in all, for each bar, for a number at either side."""
+"""Pixels: width of the readings' names, total width, height of a bar, width of a number at either
+side."""
 
 
 LETTERS = 46
-"""Of a name that fit to the left of the bars."""
+"""The longest name that fits to the left of the bars."""
 
 
 def anchor(kind: str, id_: str) -> str:
-    """The id by which a claim, a number or a figure is linked."""
+    """The HTML id of a claim, a number or a figure, for links."""
     return f"{kind}-{'-'.join(id_.split())}"
 
 
 def table(found: Matrix) -> Markup | None:
-    """The matrix as a table; none without other readings."""
+    """The matrix as a table; None without other readings."""
     if not found.others and not found.claims:
         return None
     under = {
@@ -46,37 +48,37 @@ def table(found: Matrix) -> Markup | None:
 
 
 def least_contradicted(found: Matrix) -> str:
-    """Which readings fit more of the numbers that they change than the chosen one does, and why they
-    are not chosen."""
+    """A sentence on the readings that fit more of the numbers that they change than the chosen one
+    does, and why they are not chosen."""
     again = ""
     if ON_OTHER_SEEDS in found.others:
-        told = _told(found.fitting(ON_OTHER_SEEDS))
-        again = f" The stored search has seeds of its own, on which the chosen one fits {told}."
+        counts = _counts(found.fitting(ON_OTHER_SEEDS))
+        again = f" The stored search has seeds of its own, on which the chosen one fits {counts}."
     better = found.better()
     if not better:
         return (
             f"No other reading fits more of the numbers that it changes than the chosen one.{again}"
         )
     more = [
-        f"{name} ({_told(each)}): {found.refused.get(name, NOT_REFUSED)}"
+        f"{name} ({_counts(each)}): {found.refused.get(name, NOT_REFUSED)}"
         for name, each in better.items()
     ]
     return (
-        "More of the numbers that it changes than the chosen one fits, and is not chosen: "
-        f"{' '.join(more)}{again}"
+        "Readings that fit more of the numbers that they change than the chosen one, and why they "
+        f"were not chosen: {' '.join(more)}{again}"
     )
 
 
-NOT_REFUSED = "why is not said."
+NOT_REFUSED = "no reason is given."
 
 
-def _told(fitting: tuple[int, int, int]) -> str:
+def _counts(fitting: tuple[int, int, int]) -> str:
     fits, as_chosen, of = fitting
     return f"{fits} of {of}, as chosen {as_chosen}"
 
 
 def _named(number: Number) -> dict[str, str]:
-    """What it is and its unit, and where it is judged."""
+    """The number's name with its unit, and the id of its row, where it is judged."""
     unit = f" [{number.unit}]" if number.unit else ""
     return {"id": anchor("number", number.id), "name": number.what + unit}
 
@@ -98,7 +100,7 @@ def _reading(name: str, under: Mapping[str, Under], found: Matrix) -> dict[str, 
 
 
 def _claims(name: str, found: Matrix) -> str:
-    """Claims whose verdict is another one under a reading."""
+    """The claims whose verdict differs under a reading."""
     return ", ".join(f"{claim}: {word}" for claim, word in found.claims.get(name, {}).items())
 
 
@@ -137,7 +139,7 @@ def _plot(number: Number, found: Matrix) -> dict[str, Any]:
 
 
 class _Scale:
-    """From a value to its place, pixels."""
+    """Converts a value to its place in pixels."""
 
     def __init__(self, low: float, high: float) -> None:
         self._low, self._per = low, (WIDTH - LEFT - 2 * MARGIN) / ((high - low) or 1.0)
@@ -153,7 +155,7 @@ def _scale(number: Number, values: list[float]) -> _Scale:
 
 
 def _band(number: Number, at: _Scale) -> tuple[str, str] | None:
-    """What the tolerance allows: where it begins, and how wide it is."""
+    """The band of the tolerance: its left end and its width, pixels."""
     if number.tolerance is None or number.published is None or number.relation != "=":
         return None
     stated, room = number.published, number.tolerance.room(number.published)

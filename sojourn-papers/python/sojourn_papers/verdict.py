@@ -1,17 +1,19 @@
 """The verdicts: pure functions from a published number and ours to a word and its reason.
 
     reproduced               within the number's tolerance, or on the stated side of a bound
-    direction holds          not within it, but it stands to the numbers it is compared with as in the source
+    direction holds          not within the tolerance, but in the source's order with the compared
+                             numbers
     not reproduced           neither; the reason beside it was found by experiment
     not stated in the text   the value exists only in a lost picture: ours is shown alone
-    not run here             a claim asks for a quantity whose Runs this version or engine leaves out
+    not run here             a claim needs a quantity whose Runs this version or engine leaves
+                             out
 
 A claim's verdict follows from the quantities that its check measured and its thresholds.
 
 The tolerance does not grow with our uncertainty: an interval that is wide because seeds are few
-proves nothing. An order holds only if the paired difference of the seeds has an interval that
-leaves out zero, and is not zero at the precision of the published number; where the source shows
-two equal numbers, ours must differ by no more than the tolerance.
+proves nothing. An order holds only if the interval of the paired differences of the seeds excludes
+zero, and the difference is not zero at the precision of the published number. If the source has two
+equal numbers, ours must differ by at most the tolerance.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from sojourn_papers.paper import Claim, Finding, Number, Paper, Role, Threshold
 
 
 class Verdict(StrEnum):
-    """What is said of a number or a claim."""
+    """The verdict on a number or a claim."""
 
     REPRODUCED = "reproduced"
     DIRECTION = "direction holds"
@@ -53,16 +55,17 @@ class Row:
 
     @property
     def difference(self) -> float:
-        """Ours less the published one, in the number's unit; NaN without a published value."""
+        """Our value less the published one, in the number's unit; NaN without a published value."""
         return math.nan if self.number.published is None else self.ours.mean - self.number.published
 
     @property
     def relative(self) -> float:
-        """The difference as a share of the published number; NaN where that is 0 or unknown."""
+        """The difference as a share of the published number; NaN if that is 0 or unknown."""
         return self.difference / abs(self.number.published) if self.number.published else math.nan
 
     def to_dict(self, simulated: Estimate | None = None) -> dict[str, Any]:
-        """As plain values; NaN becomes None. `simulated`: the simulator's, where another engine ran."""
+        """Plain values; NaN becomes None. `simulated`: the simulator's value, if another engine
+        ran."""
         number = self.number
         return {
             "id": number.id,
@@ -97,8 +100,8 @@ class ClaimRow:
 
     @property
     def judged(self) -> Sequence[ThresholdCheck]:
-        """What its verdict follows from: all that it asks, and if not all of it is met, what its
-        direction asks."""
+        """The checks that the verdict follows from: all thresholds of the claim, and if one of them
+        is not met, also those of its direction."""
         asked = [self._check(what, one, "all") for what, one in self.claim.asks.items()]
         if self.verdict in (Verdict.REPRODUCED, Verdict.NOT_RUN):
             return asked
@@ -116,9 +119,9 @@ class ClaimRow:
 
     @property
     def found(self) -> str:
-        """In a sentence: `least lead, ms: 3.1 (asked > 0). And what else was measured`."""
-        told = "; ".join(one.found for one in self.judged)
-        return f"{told}. {self.because}" if self.because else told
+        """A sentence: `least lead, ms: 3.1 (asked > 0). Other measured values`."""
+        checks = "; ".join(check.found for check in self.judged)
+        return f"{checks}. {self.because}" if self.because else checks
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -137,7 +140,7 @@ class ClaimRow:
 
 @dataclass(frozen=True)
 class ThresholdCheck:
-    """A quantity beside its threshold."""
+    """A quantity, compared with its threshold."""
 
     what: str
     threshold: str
@@ -145,7 +148,7 @@ class ThresholdCheck:
     """None: not run here."""
     met: bool
     needed: str
-    """For "all" of the claim, or for its "direction"."""
+    """Whether "all" of the claim needs it, or only its "direction"."""
 
     @property
     def found(self) -> str:
@@ -167,7 +170,7 @@ class ThresholdCheck:
 
 
 def rows(paper: Paper, evidence: Evidence) -> list[Row]:
-    """The paper's numbers, judged: those whose variants were run."""
+    """The judged numbers of the paper whose variants were run."""
     present = [number for number in paper.numbers if number.variant in evidence.runs]
     ours = {number.id: number.ours(evidence) for number in present}
     known = {number.id: number for number in present}
@@ -180,8 +183,8 @@ def rows(paper: Paper, evidence: Evidence) -> list[Row]:
 
 
 def by_role(rows: Iterable[Row | ClaimRow]) -> dict[Role, Counter[Verdict]]:
-    """How many published numbers, or claims, of each role got which verdict; without those that
-    were not run here."""
+    """Counts of verdicts on published numbers, or claims, by role, without those that were not run
+    here."""
     found: dict[Role, Counter[Verdict]] = {role: Counter() for role in Role}
     for row in rows:
         role = row.number.role if isinstance(row, Row) else row.claim.role
@@ -191,7 +194,7 @@ def by_role(rows: Iterable[Row | ClaimRow]) -> dict[Role, Counter[Verdict]]:
 
 
 def _reason(number: Number, verdict: Verdict) -> str:
-    """Why it is off, where it is; a number whose direction holds need not say."""
+    """Why a number is not reproduced; a number whose direction holds needs no reason."""
     if verdict is Verdict.NOT_REPRODUCED:
         return number.reason or NO_REASON
     return number.reason if verdict is Verdict.DIRECTION else ""
@@ -203,7 +206,7 @@ def claims(paper: Paper, evidence: Evidence) -> list[ClaimRow]:
 
 
 def checked(claim: Claim, evidence: Evidence) -> ClaimRow:
-    """One claim: not run here if a quantity that it asks for is missing."""
+    """A judged claim. It is "not run here" if a quantity with a threshold is missing."""
     finding = evidence.asked(claim.check) or Finding({})
     return ClaimRow(claim, _verdict(claim, finding.measured), finding.measured, finding.because)
 
@@ -220,7 +223,7 @@ def _verdict(claim: Claim, measured: Mapping[str, float]) -> Verdict:
 
 
 def judge(number: Number, ours: Estimate, others: Sequence[tuple[Number, Estimate]]) -> Verdict:
-    """The verdict on one number; `others` are those it stands to in an order, with ours."""
+    """The verdict on one number. `others`: the numbers that it is ordered with, and our values."""
     if number.published is None:
         return Verdict.NOT_STATED
     if math.isnan(ours.mean):
@@ -246,15 +249,15 @@ def _same_order(number: Number, ours: Estimate, other: Number, theirs: Estimate)
 
 
 def decimals(stated: float) -> int:
-    """Of a published number."""
+    """The decimals of a published number."""
     return len(f"{stated:.10g}".partition(".")[2])
 
 
 def difference(one: Estimate, other: Estimate) -> tuple[float, float]:
-    """The 95 % interval of the mean of one less the other.
+    """The 95 % interval of the mean difference, `one` less `other`.
 
     The same seeds draw the same start times and RTTs, so differences are taken seed by seed. One
-    seed tells no interval: NaN, which is neither above zero nor below.
+    seed has no interval: NaN, which is neither above zero nor below.
     """
     count = min(len(one.values), len(other.values))
     apart = [a - b for a, b in zip(one.values[:count], other.values[:count], strict=True)]

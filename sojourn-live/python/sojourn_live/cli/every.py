@@ -1,4 +1,4 @@
-"""`measure --every`: measurements at fixed times, each a Run in one folder and a line of a
+"""`measure --every`: measurements at fixed times. Each is a Run in one folder and a line of a
 table."""
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ HEADER = (
     "grade",
 )
 WIDTHS = (19, 7, 13, 11, 8, 11, 9, 5)
-"""Of the columns: rows are printed one at a time."""
+"""Widths of the columns. They are fixed, because rows are printed one at a time."""
 MeasuresInto = Callable[[Path], "MeasurementOutcome"]
-"""Measures into this folder, or the first of those numbered after it that does not exist."""
+"""Measures into this folder, or into the first unused one of folder-2, folder-3, ..."""
 NAP_S = 30.0
-"""The longest sleep: a clock that is stepped, or a host that was suspended, is noticed after it."""
+"""The longest sleep, so that a clock step or a suspension of the host is noticed this soon."""
 
 
 def header() -> str:
@@ -41,7 +41,7 @@ def header() -> str:
 
 
 def row(entry: MeasurementEntry) -> str:
-    """A time of measuring as a line of the table."""
+    """An entry as a line of the table."""
     when = f"{datetime.fromtimestamp(entry.t_ns / 1e9):%Y-%m-%d %H:%M:%S}"
     if not entry.run:
         return f"{when}  failed: {entry.why}"
@@ -67,11 +67,11 @@ def _line(cells: Sequence[str]) -> str:
 def measure(
     folder: Path, every_s: float, times: int | None, measured: MeasuresInto, quiet: bool
 ) -> int:
-    """Measures at fixed times, so often or until Ctrl-C, and prints a line of each. Exit status 1:
-    none could be measured.
+    """Measures `times` times at fixed times, or until Ctrl-C, and prints a line for each. Exit
+    status 1: no measurement succeeded.
 
-    Times are of the clock on the wall: the first is now, the others whole multiples of `every_s`
-    later. Those that pass while something is measured, or while this host sleeps, are left out.
+    The first time is now, the others are whole multiples of `every_s` later by the wall clock.
+    Times that pass during a measurement or while this host sleeps are skipped.
     """
     from sojourn.records import META
     from sojourn_live.measure import over_days as kept
@@ -96,7 +96,7 @@ def measure(
                 time.sleep(min(left, NAP_S))
     except KeyboardInterrupt:
         work.say(f"stopped; the table again: sojourn history {folder}", quiet)
-        # Without a number of times this is how a series ends.
+        # Without --times, Ctrl-C is the normal end of a series.
         if times is not None:
             raise click.exceptions.Exit(130) from None
         return 0 if good else 1
@@ -107,8 +107,9 @@ def measure(
 def _one(
     folder: Path, t_ns: int, measured: MeasuresInto, *, first: bool
 ) -> tuple[MeasurementEntry | None, bool]:
-    """One measurement, or why there is none; whether it was interrupted. Nothing at the start of a
-    new folder is a wrong word."""
+    """One measurement or the reason of its failure, and whether it was interrupted. A failure at
+    the first time, before the folder exists, is an error: most likely HOST or an option is
+    wrong."""
     from sojourn_live.measure import over_days as kept
     from sojourn_live.measure.session import LiveError
 

@@ -1,5 +1,4 @@
-"""`sojourn graph`: what a monitor recorded, as the smoke graph of any span from seconds to
-months."""
+"""`sojourn graph`: a monitor's recording as a smoke graph of any span from seconds to months."""
 
 from __future__ import annotations
 
@@ -19,16 +18,16 @@ if TYPE_CHECKING:
     from sojourn_live.monitor.store import Reader, StoredTarget
 
 COLUMNS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
-"""A column's width. Each is a whole number of some roll-ups' (`store.WIDTHS`)."""
+"""Widths of a column. Each is a whole multiple of a width in `store.WIDTHS`."""
 MOST_COLUMNS = 720
 USUAL_NS = 24 * 3600 * 10**9
-"""The span where none is asked for."""
+"""The default span."""
 PROBES_A_COLUMN = 3
-"""At least."""
+"""The least number of probes in a column."""
 PROBES_S = 600
-"""Up to such a span single probes are shown too."""
-TOLD = ("suspended", "step", "stood still")
-"""Events that the graph shows: what makes the data look strange."""
+"""A graph of at most this span also shows single probes."""
+SHOWN_EVENTS = ("suspended", "step", "stood still")
+"""Events that the graph shows, because they make the data look strange."""
 REMARKS = 40
 
 
@@ -39,14 +38,16 @@ REMARKS = 40
     "names",
     multiple=True,
     metavar="T",
-    help="Only this one, as it was given to monitor. May be repeated.",
+    help="Draw only this target, as it was given to monitor. May be repeated.",
 )
-@click.option("--from", "begin", metavar="WHEN", help='"2026-11-21 09:00", or "09:00" of today.')
-@click.option("--to", "end", metavar="WHEN", help="Likewise. [default: the latest probe]")
+@click.option(
+    "--from", "begin", metavar="WHEN", help='Start: "2026-11-21 09:00", or "09:00" of today.'
+)
+@click.option("--to", "end", metavar="WHEN", help="End, likewise. [default: the latest probe]")
 @click.option(
     "--last", metavar="TIME", help='The latest "10 min", "24 h", "7 d", "2 w". [default: 24 h]'
 )
-@click.option("--utc", is_flag=True, help="Times are UTC, not this host's.")
+@click.option("--utc", is_flag=True, help="Times are in UTC, not in this host's time zone.")
 @click.option(
     "-o",
     "--out",
@@ -64,17 +65,17 @@ def graph(
     utc: bool,
     out: Path,
 ) -> None:
-    """Draw what monitor recorded: RTTs, losses, and the traffic beside.
+    """Draw a monitor's recording: RTTs, losses, and the interface's traffic.
 
-    DB is a file of `sojourn monitor`, also while it runs. Days and months are drawn from roll-ups
-    that hold whole distributions: a median over an hour is that hour's median.
+    DB is a file of `sojourn monitor`, which may still be running. Days and months are drawn from
+    roll-ups that keep whole distributions: the median of an hour is that hour's own.
 
     \b
     sojourn graph monitor.db --last 1h -o hour.png
     sojourn graph monitor.db --from "2026-11-01" --to "2026-11-08" -o week.svg
     """
     if last is not None and (begin is not None or end is not None):
-        raise click.UsageError("--last goes without --from and --to")
+        raise click.UsageError("--last can't be combined with --from or --to")
     last_ns = _length(last)
     work.check_there(database, "name the file that `sojourn monitor --db` wrote")
     work.check_suffixes([out.suffix], "--out")
@@ -93,7 +94,7 @@ def graph(
             first, latest = reader.span() or (start_s, end_s)
             raise UserError(
                 f"nothing was sent between {_when(start_s, zone)} and {_when(end_s, zone)}",
-                f"{database} has {_when(first, zone)} to {_when(latest, zone)}",
+                f"{database} contains {_when(first, zone)} to {_when(latest, zone)}",
             )
         smokes = [each for each in smokes if names or each.density.sent.sum()]
         drawn = smoke(
@@ -124,13 +125,13 @@ def _targets(reader: Reader, names: Sequence[str]) -> list[StoredTarget]:
         if name not in known:
             raise UserError(
                 f"{reader.path} has no target {name!r}",
-                f"it has: {', '.join(known) or 'none at all'}",
+                f"its targets: {', '.join(known) or 'none'}",
             )
     return [known[name] for name in dict.fromkeys(names)] or list(known.values())
 
 
 def _length(last: str | None) -> int | None:
-    """Of --last, ns."""
+    """The span of --last, ns."""
     from sojourn import units
 
     if last is None:
@@ -145,22 +146,22 @@ def _length(last: str | None) -> int | None:
 def _span(
     reader: Reader, begin: str | None, end: str | None, last_ns: int | None, zone: datetime.tzinfo
 ) -> tuple[float, float]:
-    """From when to when, s since 1970."""
+    """Start and end of the graph, s since 1970."""
 
-    held = reader.span()
-    if held is None:
+    stored = reader.span()
+    if stored is None:
         raise UserError(
-            f"{reader.path} holds no probes yet", "let `sojourn monitor` run for a moment"
+            f"{reader.path} contains no probes yet", "let `sojourn monitor` run for a moment"
         )
     # A clock that was wrong for a while may have left probes in the future.
-    latest = float(min(held[1], time.time()) if held[0] < time.time() else held[1])
+    latest = float(min(stored[1], time.time()) if stored[0] < time.time() else stored[1])
     until = latest if end is None else _moment("--to", end, zone)
     if begin is not None:
         start = _moment("--from", begin, zone)
     else:
         start = until - (USUAL_NS if last_ns is None else last_ns) / 1e9
         if last_ns is None and end is None:
-            start = max(start, held[0])
+            start = max(start, stored[0])
     if until - start < 1:
         raise UserError(
             f"from {_when(start, zone)} to {_when(until, zone)} is less than a second",
@@ -181,7 +182,7 @@ def _moment(option: str, written: str, zone: datetime.tzinfo) -> float:
         return (moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)).timestamp()
     except (ValueError, OverflowError, OSError):
         raise UserError(
-            f"{option}: {written!r} is no time",
+            f"{option}: {written!r} is not a time",
             'write "2026-11-21 09:00", "2026-11-21", or "09:00" of today',
         ) from None
 
@@ -196,8 +197,8 @@ def _when(seconds: float, zone: datetime.tzinfo) -> str:
 def _column_s(
     reader: Reader, start_s: float, end_s: float, interval_s: float = 0.0
 ) -> tuple[int, int]:
-    """The width of a column, and that of the roll-ups it is made of. A column without a probe is a
-    gap, so it has room for some."""
+    """The width of a column, and the width of the roll-ups that it sums, s. A column without a
+    probe is drawn as a gap, so each is wide enough for `PROBES_A_COLUMN`."""
     wanted = max((end_s - start_s) / MOST_COLUMNS, PROBES_A_COLUMN * interval_s)
     column = next((width for width in COLUMNS_S if width >= wanted), COLUMNS_S[-1])
     width = reader.width(start_s, column)
@@ -248,7 +249,7 @@ def _carried(reader: Reader, start_s: float, end_s: float) -> list[Carried]:
         if traffic.t_s.size == 0:
             continue
         at = (traffic.t_s - first) // column
-        # Bytes in ns are Mbit/s by 8000; a column that was not measured is 0/0.
+        # 8000 bytes/ns is the factor to Mbit/s; a column that was not measured is 0/0.
         measured_ns = np.bincount(at, traffic.measured_ns, minlength=count)
         with np.errstate(invalid="ignore"):
             down, up = (
@@ -265,5 +266,5 @@ def _carried(reader: Reader, start_s: float, end_s: float) -> list[Carried]:
 def _remarks(reader: Reader, start_s: float, end_s: float) -> list[Remark]:
     from sojourn.figures.smoke import Remark
 
-    events = [event for event in reader.events(start_s, end_s) if event.kind in TOLD]
+    events = [event for event in reader.events(start_s, end_s) if event.kind in SHOWN_EVENTS]
     return [Remark(event.t_ns / 1e9 - start_s, event.text) for event in events[-REMARKS:]]

@@ -14,8 +14,9 @@ from sojourn_live.cli import every
 def history(folder: Path, as_json: bool) -> None:
     """Print the measurements of a line over days, a line each.
 
-    FOLDER is what `sojourn measure --every` writes. Times are this host's. What the loads add is ms
-    at the 95th percentile of the RTT, above the idle median; the grade is DSLReports's.
+    FOLDER is the output folder of `sojourn measure --every`. Times are in this host's time zone. A
+    load's added delay is the 95th percentile of the RTT less the idle median, in ms. The grade is
+    DSLReports's.
     """
     from sojourn_live.measure import over_days as kept
 

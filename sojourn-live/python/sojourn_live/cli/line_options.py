@@ -1,5 +1,5 @@
-"""Options that several verbs of live lines take: a server, the load on a line, where a server of ours
-listens."""
+"""Options that several verbs of live lines take: a server, the load on a line, the addresses that
+our servers listen at."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sojourn.cli.options import option
 from sojourn_live.defaults import PORT, Caps
 
 LEAST_SECRET = 8
-"""Characters. A proof that is overheard can be tried against guesses at leisure."""
+"""Characters. Whoever captures a proof can try guesses against it offline."""
 
 
 def _secret(_context: click.Context, _parameter: click.Parameter, given: str) -> str:
@@ -25,27 +25,27 @@ def _secret(_context: click.Context, _parameter: click.Parameter, given: str) ->
         try:
             word = Path(given[1:]).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is no text"
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             raise click.BadParameter(f"can't read {given[1:]}: {why}") from None
         if not word:
             raise click.BadParameter(f"{given[1:]} is empty")
     if word and len(word) < LEAST_SECRET:
         raise click.BadParameter(
-            f"a secret has {LEAST_SECRET} characters at least: openssl rand -hex 16 makes one"
+            f"a secret has at least {LEAST_SECRET} characters: openssl rand -hex 16 makes one"
         )
     return word
 
 
 def secret(help: str) -> Any:
-    """A word, or the file that holds it. The environment keeps it from other users of this host,
-    who see command lines."""
+    """The option --secret: a word, or the file that contains it. Other users of this host see its
+    command lines but not its environment, hence SOJOURN_SECRET."""
     return option(
         "--secret",
         metavar="WORD|@FILE",
         default="",
         envvar="SOJOURN_SECRET",
         callback=_secret,
-        help=f"{help} @FILE: what the file holds. [default: the environment's SOJOURN_SECRET]",
+        help=f"{help} @FILE reads it from a file. [default: the environment's SOJOURN_SECRET]",
     )
 
 
@@ -57,17 +57,19 @@ class ServerOptions:
         "--port",
         type=click.IntRange(1, 65535),
         metavar="N",
-        help="The server's. [default: that of sojourn serve]",
+        help="The server's port. [default: that of sojourn serve]",
     )
-    secret: str = secret("The server's, if it has one.")
+    secret: str = secret("The server's secret, if it has one.")
 
     def of(self, host: str) -> tuple[str, int]:
-        """Where HOST and --port say that the server is."""
+        """The server's host and port, from HOST and --port."""
         from sojourn_live.measure.session import endpoint
 
         host, own = endpoint(host)
         if own is not None and self.port is not None and own != self.port:
-            raise click.UsageError(f"HOST says port {own} and --port {self.port}: give one of them")
+            raise click.UsageError(
+                f"HOST has port {own} and --port is {self.port}: give one of them"
+            )
         return host, own or self.port or PORT
 
 
@@ -95,7 +97,7 @@ class LoadOptions:
         default="10 s",
         show_default=True,
         metavar="TIME",
-        help="Of each loaded phase.",
+        help="Length of each loaded phase.",
     )
     repeats: int = option(
         "-r",
@@ -104,7 +106,7 @@ class LoadOptions:
         default=1,
         show_default=True,
         metavar="N",
-        help="How often all of it is measured. Each time is a seed of the Run.",
+        help="Number of repeats of the measurement. Each repeat is a seed of the Run.",
     )
 
 
@@ -144,14 +146,14 @@ def _size(given: str) -> int:
 
 @dataclass(frozen=True)
 class ListenOptions:
-    """Where a server of ours listens, and how long."""
+    """The addresses that a server of ours listens at, and how long it runs."""
 
     bind: tuple[str, ...] = option(
         "--bind",
         multiple=True,
         metavar="ADDRESS",
         callback=_addresses,
-        help="Listen at this address of this host; may be repeated. 0.0.0.0 and :: are all of them. [default: loopback only]",
+        help="Listen at this address of this host; 0.0.0.0 and :: are all of them. May be repeated. [default: loopback only]",
     )
     port: int = option(
         "--port",
@@ -165,7 +167,7 @@ class ListenOptions:
         "--for",
         metavar="TIME",
         callback=_unit(_duration),
-        help="Stop after this time: --for 10min. [default: when told to]",
+        help="Stop after this time: --for 10min. [default: run until Ctrl-C or SIGTERM]",
     )
     size: int = option(
         "--bytes",
@@ -173,5 +175,5 @@ class ListenOptions:
         default=f"{Caps.bytes // 10**9} GB",
         show_default=True,
         callback=_unit(_size),
-        help="How much may be sent and received for a client in an hour.",
+        help="Bytes that may be sent and received for a client in an hour.",
     )

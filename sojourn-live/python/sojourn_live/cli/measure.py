@@ -1,4 +1,4 @@
-"""`sojourn measure`: what a line does under load, against a `sojourn serve` at the other end."""
+"""`sojourn measure`: delay and goodput of a line under load, against a `sojourn serve`."""
 
 from __future__ import annotations
 
@@ -26,47 +26,51 @@ if TYPE_CHECKING:
 
 PINGS = ("udp", "icmp", "gateway", "hop 2")
 CHECK_FAILED = 1
-"""Exit status where --fail-above says so, or where the server went away."""
+"""Exit status if --fail-above fails, or if the measurement ended early."""
 
 
 @dataclass(frozen=True)
 class PhaseOptions:
-    """The order of the loads, and how long nothing is loaded."""
+    """The order of the loads, and the length of the idle phases."""
 
     idle: str = options.option(
-        "--idle", default="5 s", show_default=True, metavar="TIME", help="Of each idle phase."
+        "--idle",
+        default="5 s",
+        show_default=True,
+        metavar="TIME",
+        help="Length of each idle phase.",
     )
     kinds: tuple[str, ...] = options.option(
         "--phase",
         multiple=True,
         type=click.Choice(LOADS),
         metavar="KIND",
-        help="idle, download, upload or both; in this order, may be repeated. [default: idle download upload both idle]",
+        help="A phase: idle, download, upload or both. May be repeated; phases run in the given order. [default: idle download upload both idle]",
     )
 
 
 @dataclass(frozen=True)
 class ProbeOptions:
-    """Who is probed, how often, and which queue of this host is watched."""
+    """The targets of probes, their interval, and the queue of this host that is sampled."""
 
     pings: tuple[str, ...] = options.option(
         "--ping",
         multiple=True,
         metavar="TARGET",
-        help='Who is probed: udp (our echo at the server), icmp (the server), gateway, "hop 2", or any host. The first is what'
-        ' the verdict is about. May be repeated. [default: udp icmp gateway "hop 2"]',
+        help='A target of probes: udp (our echo at the server), icmp (the server), gateway, "hop 2", or any host. May be repeated;'
+        ' the verdict is about the first one. [default: udp icmp gateway "hop 2"]',
     )
     interval: str = options.option(
         "--interval",
         default="50 ms",
         show_default=True,
         metavar="TIME",
-        help="From probe to probe of a target.",
+        help="Time between two probes of a target.",
     )
     iface: str | None = options.option(
         "--iface",
         metavar="IFACE",
-        help='Whose qdisc is watched, or "none". [default: the interface towards the server]',
+        help='The interface whose qdisc is sampled, or "none". [default: the interface towards the server]',
     )
 
 
@@ -78,7 +82,7 @@ def _codepoint(_context: click.Context, _parameter: click.Parameter, given: str 
 
 @dataclass(frozen=True)
 class MarkOptions:
-    """What packets bear, and what is asked of that."""
+    """The DSCP of the packets, and whether to test what the path does to DSCP and ECN."""
 
     dscp: int = options.option(
         "--dscp",
@@ -89,20 +93,20 @@ class MarkOptions:
     ecn: bool = options.option(
         "--ecn",
         is_flag=True,
-        help="Also try what becomes of ECN and DSCP on the way, and whether a queue marks under load.",
+        help="Also test whether ECN and DSCP survive the path, and whether a queue marks under load.",
     )
 
 
 @dataclass(frozen=True)
 class ResultOptions:
-    """What becomes of a measurement beside its Run."""
+    """Outputs of a measurement beside its Run, and its exit status."""
 
     title: str = options.option(
         "-t",
         "--title",
         default="",
         metavar="TEXT",
-        help="What to call this measurement in comparisons.",
+        help="Name of this measurement in comparisons.",
     )
     flent: Path | None = options.option(
         "--flent",
@@ -119,7 +123,7 @@ class ResultOptions:
     fail_above: str | None = options.option(
         "--fail-above",
         metavar="TIME",
-        help="Exit with 1 if a load adds more than this to the idle RTT at the 95th percentile, or that can't be said: 100ms.",
+        help="Exit with 1 if a load adds more than this to the idle RTT at the 95th percentile, or if that is not known: 100ms.",
     )
 
 
@@ -130,11 +134,14 @@ class SeriesOptions:
     every: str | None = options.option(
         "--every",
         metavar="TIME",
-        help="Measure again and again, at times this far apart, until Ctrl-C; each is a Run in the folder -o, and a line"
-        " here: 1h, 1d.",
+        help="Measure repeatedly, this far apart, until Ctrl-C: 1h, 1d. Each measurement is a Run in the folder -o, and prints"
+        " a line.",
     )
     times: int | None = options.option(
-        "--times", type=click.IntRange(1), metavar="N", help="With --every: so often."
+        "--times",
+        type=click.IntRange(1),
+        metavar="N",
+        help="With --every: stop after N measurements.",
     )
 
 
@@ -169,10 +176,10 @@ def measure(
 ) -> int:
     """Measure a line: delay idle and under load, goodput, queues.
 
-    HOST runs `sojourn serve`: a name, an address, HOST:PORT or [ADDRESS]:PORT. Phases: idle,
-    download, upload, both, idle, while HOST and the routers on the way to it are pinged: so the
-    page says where the queues are and how deep. With --every a line over days: `sojourn history`
-    prints its table again.
+    HOST runs `sojourn serve`: a name, an address, HOST:PORT or [ADDRESS]:PORT. The phases are idle,
+    download, upload, both and idle. Probes to HOST and to the routers before it show where the
+    queues are and how deep. --every measures a line over days; `sojourn history` prints the table
+    again.
     """
     from sojourn.units import parse_duration
 
@@ -190,7 +197,7 @@ def measure(
     plan = _plan(host, family, server, load, phase, probe, mark)
     if series.every is None:
         if series.times is not None:
-            raise click.UsageError("--times goes with --every only")
+            raise click.UsageError("--times needs --every")
         return _once(plan, load.repeats, most_ns, result, output, talk)
     for written, given in (
         ("--flent", result.flent),
@@ -199,7 +206,7 @@ def measure(
         ("--json", talk.as_json),
     ):
         if given:
-            raise click.UsageError(f"{written} does not go with --every")
+            raise click.UsageError(f"{written} and --every can't be combined")
     return _series(plan, series, load, result.title, output, talk.quiet)
 
 
@@ -284,8 +291,8 @@ def _once(
     if steps := measurement_text.next_steps(found):
         work.say(steps, talk.quiet)
     if outcome.interrupted:
-        kept = f", kept in {run.path}" if how.out is not None else ""
-        work.say(f"interrupted: the above is what was finished{kept}")
+        place = f", kept in {run.path}" if how.out is not None else ""
+        work.say(f"interrupted: the above covers the finished phases{place}")
         raise click.exceptions.Exit(130)
     if outcome.why:
         work.say(f"ended early: {outcome.why}")
@@ -304,12 +311,12 @@ def _series(
     output: options.OutputOptions,
     quiet: bool,
 ) -> int:
-    """`--every`."""
+    """Measures as `--every` and `--times` ask."""
     from sojourn.figures import slug
     from sojourn.units import parse_duration
     from sojourn_live.measure import measurement
 
-    assert series.every is not None, "it is asked for"
+    assert series.every is not None, "the caller checked --every"
     every_ns = parse_duration(
         series.every, what="the time of --every", example="1 h", zero=False, days=True
     )
@@ -324,8 +331,8 @@ def _series(
         how = measurement.MeasurementSettings(
             repeats=load.repeats, out=into, numbered=True, label=title
         )
-        with work.progress(quiet, lambda step: step) as tell:
-            return measurement.measure(plan, how, _told(tell, load.repeats))
+        with work.progress(quiet, lambda step: step) as show:
+            return measurement.measure(plan, how, _reporter(show, load.repeats))
 
     folder = output.out or Path("runs") / f"every-{slug(plan.host)}"
     return every.measure(folder, every_ns / 1e9, series.times, measured, quiet)
@@ -336,34 +343,35 @@ def _measured(plan: SessionPlan, how: MeasurementSettings, quiet: bool) -> Measu
 
     whole = sum(phase.duration_ns for phase in plan.phases) / 1e9
     began = False
-    with work.progress(quiet, lambda step: step) as tell:
-        told = _told(tell, how.repeats)
+    with work.progress(quiet, lambda step: step) as show:
+        report = _reporter(show, how.repeats)
 
         def reached(repeat: int, now_ns: int, whole_ns: int, phase: str) -> bool:
-            # At 0 it is still being asked for.
+            # At 0 the server has not granted the session yet.
             nonlocal began
             if now_ns > 0 and not began:
                 work.say(
                     f"measuring the way to {plan.host}: {how.repeats} × about {whole:.0f} s", quiet
                 )
                 began = True
-            return told(repeat, now_ns, whole_ns, phase)
+            return report(repeat, now_ns, whole_ns, phase)
 
         return measurement.measure(plan, how, reached)
 
 
-def _told(tell: work.Tell, repeats: int) -> MeasurementProgress:
+def _reporter(show: work.Tell, repeats: int) -> MeasurementProgress:
     def reached(repeat: int, now_ns: int, whole_ns: int, phase: str) -> bool:
         share = min(now_ns / whole_ns, 1.0) if whole_ns else 0.0
         which = f"repeat {repeat + 1} of {repeats}, " if repeats > 1 else ""
-        tell(work.Step(f"{which}{phase or 'the queue drains'}", (repeat + share) / repeats))
+        show(work.Step(f"{which}{phase or 'the queue drains'}", (repeat + share) / repeats))
         return True
 
     return reached
 
 
 def _show(found: Findings, as_json: bool) -> float:
-    """Prints the findings; what the worst load adds at the 95th percentile, ms."""
+    """Prints the findings. Returns the delay that the worst load adds at the 95th percentile, ms;
+    inf if it is not known."""
     if as_json:
         work.show(text.as_json(found.to_dict(), "measure"))
     else:

@@ -1,5 +1,5 @@
-"""A measurement as people paste it: a line for each phase, what the load adds, where the queue is,
-every score, how sure that is.
+"""A measurement as plain text to paste: a line for each phase, what the load adds, where the queue
+is, every score, and how sure the findings are.
 
 Pure: findings and comparisons in, text out.
 """
@@ -23,7 +23,7 @@ WIDTH = 100
 
 
 def text_of(found: Findings) -> str:
-    """The whole of it."""
+    """The whole text of a measurement."""
     from sojourn_live.measure import sentences
 
     parts = [
@@ -47,10 +47,10 @@ def text_of(found: Findings) -> str:
 
 
 def next_steps(found: Findings) -> str:
-    """What to type to try a cure for a line of the measured rates, and to set it up; "" where not
-    both rates were measured.
+    """Commands that simulate cures for the measured rates and that set up a shaper; "" unless both
+    rates were measured.
 
-    The goodput is about 95 % of what the line carries, so that it will do as a shaper's rate.
+    The goodput is about 95 % of the line's rate, so it is a usable rate for a shaper.
     """
     from sojourn.scenario.qdisc import write_rate
     from sojourn_live.shape.prediction import round_bps

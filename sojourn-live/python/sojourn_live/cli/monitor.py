@@ -1,4 +1,4 @@
-"""`sojourn monitor`: probes a line for days into a database, and shows how it does."""
+"""`sojourn monitor`: probes a line for days, stores the probes in a database, and shows them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from sojourn_live.outputs import MonitoredTarget
 
 STEP_S = 0.5
-"""Between two commits: what kill -9 may cost."""
+"""Time between two commits: kill -9 loses at most this much."""
 LEAST_INTERVAL_MS = 10
 NOBODY_ANSWERED = 1
-"""Exit status where no target ever answered."""
+"""Exit status if no target ever answered."""
 BARS_WIDE = 30
 
 
@@ -39,14 +39,14 @@ BARS_WIDE = 30
     default="100 ms",
     show_default=True,
     metavar="TIME",
-    help="From probe to probe of one target; at least 10 ms.",
+    help="Time between two probes of a target; at least 10 ms.",
 )
 @click.option(
     "--timeout",
     default="2 s",
     show_default=True,
     metavar="TIME",
-    help="Without a reply for so long a probe is lost.",
+    help="A probe without a reply after this time is lost.",
 )
 @click.option(
     "--db",
@@ -55,22 +55,22 @@ BARS_WIDE = 30
     default=Path("monitor.db"),
     show_default=True,
     metavar="FILE",
-    help="Where it is kept; what is in it already is added to.",
+    help="The database. An existing one is continued.",
 )
 @click.option(
     "--iface",
     metavar="IF",
-    help="Record this interface's traffic. [default: that of the route to the first TARGET]",
+    help="Record this interface's traffic. [default: the interface of the route to the first TARGET]",
 )
 @click.option(
-    "--for", "length", metavar="TIME", help="End after so long. [default: Ctrl-C ends it]"
+    "--for", "length", metavar="TIME", help="Stop after this time. [default: run until Ctrl-C]"
 )
 @click.option(
     "--keep",
     default="24 h",
     show_default=True,
     metavar="TIME",
-    help="How long every single probe is kept; seconds, 10 s, minutes and hours are kept longer.",
+    help="How long single probes are kept. Roll-ups of seconds, 10 s, minutes and hours are kept longer.",
 )
 @click.option(
     "--page",
@@ -78,7 +78,7 @@ BARS_WIDE = 30
     flag_value=0,
     type=click.IntRange(0, 65535),
     metavar="[PORT]",
-    help="Show it live in a browser on this machine; without PORT, at a free one. Comes after the targets.",
+    help="Serve a live page to browsers on this machine, by default at a free PORT. Write it after the targets.",
 )
 @options.block(options.TalkOptions)
 def monitor(
@@ -94,11 +94,11 @@ def monitor(
 ) -> int:
     """Probe hosts ten times a second, for days, into a database.
 
-    A TARGET is a host's name or address, which is sent ICMP echo requests, or udp:HOST:PORT for
-    whoever sends datagrams back (RFC 862). Several of them (the router at home, the first one of
-    the provider, a server) show where the trouble is. Every probe is kept for a day, roll-ups of a
-    second for 3 days, of 10 s for 7, of a minute for 90, of an hour for ever. Exit status 1: no
-    target ever answered.
+    A TARGET is a host's name or address, which gets ICMP echo requests, or udp:HOST:PORT, a UDP
+    echo server (RFC 862). Several targets (the home router, the provider's first router, a server)
+    show where delay and loss arise. Single probes are kept for a day, roll-ups of a second for 3
+    days, of 10 s for 7, of a minute for 90, of an hour for ever. Exit status 1: no target ever
+    answered.
 
     \b
     sojourn monitor 192.168.1.1 example.net --page
@@ -117,7 +117,7 @@ def monitor(
     aims = [live.aim(name) for name in names]
 
     with contextlib.ExitStack() as stack:
-        ended = stack.enter_context(_told_to_end())
+        ended = stack.enter_context(_stop_signal())
         store = stack.enter_context(Store.open(path, Keep(probes_s=keep_s)))
         monitor = live.Monitor(store, aims, interval_ns=ns, timeout_ns=timeout_ns, interface=iface)
         stack.callback(monitor.close)
@@ -132,7 +132,7 @@ def monitor(
         show = stack.enter_context(_display(talk.quiet))
         began = time.monotonic()
         while not ended.is_set() and (seconds is None or time.monotonic() - began < seconds):
-            # Just after each half of a second, so that a second's traffic is that second's.
+            # Steps run just after each half second, so that a second's traffic is read at its end.
             wait = STEP_S - time.time() % STEP_S + 0.01
             if seconds is not None:
                 wait = min(wait, max(began + seconds - time.monotonic(), 0))
@@ -141,14 +141,14 @@ def monitor(
             show(monitor)
     watched, missed = monitor.watched, monitor.missed
     if talk.as_json:
-        whole = {"targets": [_target(one) for one in watched], "not_sent": missed}
-        work.show(text.as_json(whole, "monitor"))
+        output = {"targets": [_target(target) for target in watched], "not_sent": missed}
+        work.show(text.as_json(output, "monitor"))
     else:
         work.show(_table(watched, missed))
-    # Without --for this is how a monitor ends.
+    # Without --for, Ctrl-C is the normal end of a monitor.
     if ended.is_set() and seconds is not None:
         raise click.exceptions.Exit(130)
-    if any(one.sent for one in watched) and all(one.lost == one.sent for one in watched):
+    if any(each.sent for each in watched) and all(each.lost == each.sent for each in watched):
         work.say("no target ever answered")
         return NOBODY_ANSWERED
     return 0
@@ -165,14 +165,15 @@ def _duration(option: str, written: str, example: str, bounds: tuple[int, int]) 
         raise
     if ns < least:
         raise UserError(
-            f"{option}: {written!r} is too short", f"the least is {units.format_duration(least)}"
+            f"{option}: {written!r} is too short", f"the minimum is {units.format_duration(least)}"
         )
     return ns
 
 
 @contextlib.contextmanager
-def _told_to_end() -> Iterator[threading.Event]:
-    """Set by Ctrl-C and SIGTERM, which here interrupt nothing: what is being written is written."""
+def _stop_signal() -> Iterator[threading.Event]:
+    """An event that Ctrl-C and SIGTERM set. They interrupt nothing, so a commit under way is
+    finished."""
     ended = threading.Event()
     former = {
         number: signal.signal(number, lambda *_: ended.set())
@@ -198,8 +199,8 @@ def _served(path: Path, port: int) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _display(quiet: bool) -> Iterator[Callable[[Monitor], None]]:
-    """Something to call after each step: a line per target that is refreshed, or without a terminal
-    one now and then."""
+    """A function to call after each step. On a terminal it refreshes a line per target; elsewhere
+    it prints a line per target every `work.PLAIN_EVERY_S`."""
     if quiet:
         yield lambda _: None
     elif sys.stderr.isatty():
@@ -213,14 +214,14 @@ def _display(quiet: bool) -> Iterator[Callable[[Monitor], None]]:
 
 
 def _plain() -> Callable[[Monitor], None]:
-    told = time.monotonic()
+    printed = time.monotonic()
 
     def show(monitor: Monitor) -> None:
-        nonlocal told
+        nonlocal printed
         now = time.monotonic()
-        if now - told < work.PLAIN_EVERY_S:
+        if now - printed < work.PLAIN_EVERY_S:
             return
-        told = now
+        printed = now
         for watched in monitor.watched:
             lately = _lately(watched)
             work.say(
@@ -259,7 +260,7 @@ def _lines(monitor: Monitor) -> Table:
 
 
 def _name(watched: Watched, most: int = 40) -> str:
-    """A target's name, in which nothing is markup."""
+    """A target's name with rich's markup escaped, at most `most` characters long."""
     from rich.markup import escape
 
     name = watched.aim.name
@@ -283,7 +284,7 @@ def _lately(watched: Watched) -> dict[str, Any]:
 
 
 def _bars(watched: Watched) -> str:
-    """The greatest RTT of each of the last 30 s, as bars of one scale; x: nothing came back."""
+    """The greatest RTT of each of the last 30 s, as bars of one scale; x: no reply."""
     if not watched.lately:
         return ""
     end = max(watched.lately)[0]
@@ -315,34 +316,35 @@ COLUMNS: tuple[RttColumn, ...] = ("min", "p10", "median", "mean", "p90", "p99", 
 LEVELS = (0.1, 0.5, 0.9, 0.99)
 
 
-def _target(one: Watched) -> MonitoredTarget:
-    """What --json prints of a target."""
-    back = one.sent - one.lost
-    p10, median, p90, p99 = (one.rtt.quantiles(LEVELS) / 1e6).tolist() if back else [None] * 4
+def _target(watched: Watched) -> MonitoredTarget:
+    """A target's entry under --json."""
+    back, rtt = watched.sent - watched.lost, watched.rtt
+    p10, median, p90, p99 = (rtt.quantiles(LEVELS) / 1e6).tolist() if back else [None] * 4
     return {
-        "name": one.aim.name,
-        "address": one.aim.address,
-        "sent": one.sent,
+        "name": watched.aim.name,
+        "address": watched.aim.address,
+        "sent": watched.sent,
         "received": back,
-        "loss_rate": one.lost / one.sent if one.sent else None,
-        "last_loss": one.why or None,
+        "loss_rate": watched.lost / watched.sent if watched.sent else None,
+        "last_loss": watched.why or None,
         "rtt_ms": {
-            "min": one.rtt.least / 1e6 if back else None,
+            "min": rtt.least / 1e6 if back else None,
             "p10": p10,
             "median": median,
-            "mean": one.sum_ns / back / 1e6 if back else None,
+            "mean": watched.sum_ns / back / 1e6 if back else None,
             "p90": p90,
             "p99": p99,
-            "max": one.rtt.greatest / 1e6 if back else None,
+            "max": rtt.greatest / 1e6 if back else None,
         },
     }
 
 
 def _table(watched: Sequence[Watched], missed: int) -> str:
     rows = []
-    for one in watched:
-        rtt = _target(one)["rtt_ms"]
-        told = [_number(rtt[name]) for name in COLUMNS]
-        rows.append([one.aim.name, str(one.sent), _percent(one.lost, one.sent), *told])
+    for target in watched:
+        rtt = _target(target)["rtt_ms"]
+        cells = [_number(rtt[name]) for name in COLUMNS]
+        lost = _percent(target.lost, target.sent)
+        rows.append([target.aim.name, str(target.sent), lost, *cells])
     shown = text.table(("target", "sent", "lost", *(f"{name} ms" for name in COLUMNS)), rows)
     return shown + (f"\nnot sent, because this host stood still: {missed} probes" if missed else "")

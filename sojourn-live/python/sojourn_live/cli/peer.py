@@ -1,4 +1,4 @@
-"""`sojourn peer`: a measurement beside what another host saw meanwhile."""
+"""`sojourn peer`: compares a measurement with another host's measurement at the same time."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 @click.argument("peer", type=click.Path(path_type=Path), metavar="PEER")
 @options.one(options.TalkOptions, "as_json")
 def peer(ours: Path, peer: Path, as_json: bool) -> None:
-    """Tell a queue of our own, such as our Wi-Fi's, from one on the way that a peer shares.
+    """Distinguish a queue of our own (Wi-Fi) from one on the path that a peer shares.
 
-    OURS is a measurement. PEER is what another host near us measured with the same server meanwhile,
-    without load: a Run, or the .json of sojourn-probe. At the peer, a moment before ours begins:
+    OURS is a measurement. PEER is a measurement of another host near us with the same server, at
+    the same time, without load: a Run, or the .json of sojourn-probe. Start it at the peer a moment
+    before ours:
 
     \b
     sojourn-probe measure HOST --phase idle --idle 90s --ping udp -o peer.json

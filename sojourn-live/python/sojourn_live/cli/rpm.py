@@ -1,5 +1,5 @@
-"""`sojourn rpm`: responsiveness, as clients and servers of draft-ietf-ippm-responsiveness have it,
-over HTTP/2 and TLS."""
+"""`sojourn rpm`: serves and measures responsiveness by draft-ietf-ippm-responsiveness, over HTTP/2
+and TLS."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from sojourn_live.rpm import RpmParameters, RpmPlan, RpmProgress
 
 INCOMPLETE = 1
-"""Exit status of a measurement that the server broke off."""
+"""Exit status of a measurement that ended early."""
 NS = 10**9
 
 
 @click.group(cls=CommandGroup)
 def rpm() -> None:
-    """Responsiveness, round trips per minute: serve and measure it.
+    """Responsiveness in round trips per minute: serve and measure it.
 
-    By draft-ietf-ippm-responsiveness, over HTTP/2 and TLS. networkQuality and goresponsiveness are
-    clients of the same servers.
+    Follows draft-ietf-ippm-responsiveness, over HTTP/2 and TLS. networkQuality and goresponsiveness
+    are clients of the same servers.
     """
 
 
@@ -42,37 +42,37 @@ def rpm() -> None:
 
 @dataclass(frozen=True)
 class CertificateOptions:
-    """Whose certificate the server shows."""
+    """The server's certificate."""
 
     cert: Path | None = options.option(
         "--cert",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="The server's certificate chain, PEM. [default: one made at start, signed by itself]",
+        help="The server's certificate chain, PEM. [default: a self-signed certificate, made at start]",
     )
     key: Path | None = options.option(
         "--key",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="With --cert: its private key, PEM.",
+        help="The private key of --cert, PEM.",
     )
     names: tuple[str, ...] = options.option(
         "--name",
         multiple=True,
         metavar="HOST",
-        help="Also a name or address that the certificate made at start is for. May be repeated.",
+        help="A further name or address for the certificate made at start. May be repeated.",
     )
     cert_out: Path | None = options.option(
         "--cert-out",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Write the certificate made at start here, for clients' --ca.",
+        help="Write the certificate made at start to this file, for clients' --ca.",
     )
 
 
 @dataclass(frozen=True)
 class ConnectionOptions:
-    """What a client's connections may be."""
+    """Limits of a client's connections."""
 
     seconds: int = options.option(
         "--seconds",
@@ -80,7 +80,7 @@ class ConnectionOptions:
         default=RpmService.seconds,
         show_default=True,
         metavar="N",
-        help="Seconds that a connection may live.",
+        help="The longest life of a connection, in seconds.",
     )
     connections: int = options.option(
         "--connections",
@@ -88,7 +88,7 @@ class ConnectionOptions:
         default=RpmService.connections,
         show_default=True,
         metavar="N",
-        help="Connections that a client may have at once; one more takes the place of its longest idle one.",
+        help="Connections that a client may have at once; a further one replaces the one that has been idle longest.",
     )
 
 
@@ -105,8 +105,8 @@ def serve_(
 ) -> None:
     """Serve clients that measure responsiveness.
 
-    Answers at /.well-known/nq: `sojourn rpm measure`, networkQuality and goresponsiveness take it.
-    Needs no root. Listens on loopback unless --bind says otherwise, and stops at Ctrl-C or SIGTERM.
+    Answers at /.well-known/nq to `sojourn rpm measure`, networkQuality and goresponsiveness. Needs
+    no root. Listens on loopback by default (see --bind), and stops at Ctrl-C or SIGTERM.
     """
     if (certificate.cert is None) != (certificate.key is None):
         raise click.UsageError("--cert and --key go together")
@@ -132,14 +132,14 @@ def serve_(
 
 
 def _serve(service: RpmService, cert_out: Path | None, span_ns: int | None, quiet: bool) -> None:
-    """Serves RPM clients until told to stop, or for so long."""
+    """Serves RPM clients until Ctrl-C or SIGTERM, or for `span_ns`."""
     from sojourn_live import rpm as live
 
     server = live.server(service)
     try:
         if cert_out is not None:
             work.write(cert_out, server.certificate or "")
-        # Data: whoever started it with --port 0 reads the port here.
+        # On stdout: a program that gave --port 0 reads the port here.
         for address, port in server.addresses:
             work.show(f"serving RPM at {live.url(address, port)}")
         if all(live.is_loopback(address) for address, _ in server.addresses):
@@ -148,9 +148,9 @@ def _serve(service: RpmService, cert_out: Path | None, span_ns: int | None, quie
             )
         if server.certificate is not None:
             trusted = "--insecure" if cert_out is None else f"--ca {cert_out}"
-            work.say(f"its certificate is its own: sojourn rpm measure URL {trusted}", quiet)
-        tell = partial(work.say, quiet=quiet)
-        server.run(None if span_ns is None else span_ns / NS, tell)
+            work.say(f"the certificate is self-signed: sojourn rpm measure URL {trusted}", quiet)
+        report = partial(work.say, quiet=quiet)
+        server.run(None if span_ns is None else span_ns / NS, report)
     except KeyboardInterrupt:
         work.say("stopped", quiet)
     finally:
@@ -168,16 +168,18 @@ def _serve(service: RpmService, cert_out: Path | None, span_ns: int | None, quie
 
 @dataclass(frozen=True)
 class TrustOptions:
-    """Which server's certificate is taken."""
+    """The certificates that the client accepts."""
 
     insecure: bool = options.option(
-        "--insecure", is_flag=True, help="Take any certificate, as that of sojourn rpm serve."
+        "--insecure",
+        is_flag=True,
+        help="Accept any certificate, such as that of sojourn rpm serve.",
     )
     ca: Path | None = options.option(
         "--ca",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Trust this certificate, PEM: the server's or its signer's.",
+        help="Trust this certificate, PEM: the server's own or its signer's.",
     )
 
 
@@ -189,7 +191,7 @@ class TrustOptions:
     metavar="TIME",
     default="5 s",
     show_default=True,
-    help="From connection to connection that is added; a direction takes 8 to 16 of them.",
+    help="Time between two added connections; a direction takes 8 to 16 of these intervals.",
 )
 @options.block(TrustOptions)
 @options.one(line_options.LoadOptions, "repeats")
@@ -211,7 +213,7 @@ def measure_(
 ) -> int:
     """Measure responsiveness: round trips per minute under load.
 
-    HOST is a server of responsiveness, or its URL.
+    HOST is a responsiveness server, or its URL.
     """
     from sojourn.figures import slug
     from sojourn.units import parse_duration
@@ -219,7 +221,9 @@ def measure_(
     from sojourn_live.rpm import BOTH, SERIAL, RpmParameters, RpmPlan
 
     if trust.insecure and trust.ca is not None:
-        raise click.UsageError("--insecure takes any certificate, --ca just one: give one of them")
+        raise click.UsageError(
+            "--insecure accepts any certificate, --ca only one: give one of the two options"
+        )
     interval_ns = parse_duration(interval, what="the interval", example="5 s", zero=False)
     plan = RpmPlan(
         url=host,
@@ -240,7 +244,7 @@ def measure_(
 
 
 def _measure(plan: RpmPlan, how: MeasurementSettings, talk: options.TalkOptions) -> int:
-    """Measures, prints the scores, and gives the exit status."""
+    """Measures and prints the scores. Returns the exit status."""
     from sojourn_live import rpm as live
 
     least, most = plan.least_ns / NS, plan.most_ns / NS
@@ -248,8 +252,8 @@ def _measure(plan: RpmPlan, how: MeasurementSettings, talk: options.TalkOptions)
         f"measuring the responsiveness of {plan.url}: {how.repeats} × {least:.0f} to {most:.0f} s",
         talk.quiet,
     )
-    with work.progress(talk.quiet, lambda step: step) as tell:
-        outcome = live.measure(plan, how, _told(tell, plan))
+    with work.progress(talk.quiet, lambda step: step) as show:
+        outcome = live.measure(plan, how, _reporter(show, plan))
     run = outcome.run
     if run is None:
         work.say("interrupted: nothing was measured, nothing is kept")
@@ -269,7 +273,7 @@ def _measure(plan: RpmPlan, how: MeasurementSettings, talk: options.TalkOptions)
     return 0
 
 
-def _told(tell: work.Tell, plan: RpmPlan) -> RpmProgress:
+def _reporter(show: work.Tell, plan: RpmPlan) -> RpmProgress:
     stages = ["idle", *(" and ".join(stage) for stage in plan.stages)]
     per_stage = 2 * plan.parameters.stage_intervals
 
@@ -277,25 +281,24 @@ def _told(tell: work.Tell, plan: RpmPlan) -> RpmProgress:
         words = stages[phase]
         if phase > 0:
             words += f", {text.number(bps / 1e6)} Mbit/s, until {waits_for} is stable"
-        # Stages end when they are stable, mostly sooner: the share is that of the longest it may
-        # take.
+        # The share is of the longest that a stage may take. Most stages are stable and end sooner.
         done = max(phase - 1, 0) + min(intervals / per_stage, 1.0) * (phase > 0)
-        tell(work.Step(words, done / len(plan.stages)))
+        show(work.Step(words, done / len(plan.stages)))
         return True
 
     return reached
 
 
 def described(run: Run, parameters: RpmParameters) -> str:
-    """A measurement of responsiveness in words and two tables."""
+    """A measurement of responsiveness as text with two tables."""
     from sojourn_live.measure import responsiveness, scores
 
     results = responsiveness.results(run)
-    told = responsiveness.facts_of(run, run.seeds[-1])["server"]
+    server = responsiveness.facts_of(run, run.seeds[-1])["server"]
     return "\n".join(
         [
             run.meta.title,
-            f"{told['address']} port {told['port']}; intervals of {parameters.id_ns / NS:g} s, the last {parameters.mad} count",
+            f"{server['address']} port {server['port']}; intervals of {parameters.id_ns / NS:g} s, the last {parameters.mad} count",
             "",
             _scores(results, len(run.seeds) > 1),
             "",
@@ -353,7 +356,7 @@ def _called(result: RpmResult, numbered: bool) -> str:
 
 
 def _remark(result: RpmResult) -> str:
-    said = [f"{result.lost} probes failed"] if result.lost else []
+    remarks = [f"{result.lost} probes failed"] if result.lost else []
     if not result.complete:
-        said.append(f"broken off after {result.intervals} intervals")
-    return f"{result.phase}: {', '.join(said)}"
+        remarks.append(f"cut short after {result.intervals} intervals")
+    return f"{result.phase}: {', '.join(remarks)}"

@@ -28,12 +28,12 @@ def _cap(name: str, default: int, help: str) -> Any:
 
 @dataclass(frozen=True)
 class CapOptions:
-    """What a client may have, beside bytes."""
+    """Limits of a client, beside bytes."""
 
     seconds: int = _cap(
         "--seconds",
         Caps.seconds,
-        "Seconds of load that a client may have in an hour, each direction counted by itself.",
+        "Seconds of load that a client may have in an hour, counted for each direction.",
     )
     streams: int = _cap("--streams", Caps.streams, "TCP connections in one direction.")
     clients: int = _cap(
@@ -46,15 +46,15 @@ class CapOptions:
 
 @click.command()
 @options.block(line_options.ListenOptions)
-@click.option("--once", is_flag=True, help="Stop when the first client that came is gone.")
+@click.option("--once", is_flag=True, help="Stop when the first client has left.")
 @options.block(CapOptions)
 @options.one(options.TalkOptions, "quiet")
 def serve(listen: line_options.ListenOptions, once: bool, cap: CapOptions, quiet: bool) -> None:
-    """Take and give load, and turn probes round, for measure.
+    """Send and receive load, and echo probes, for measure.
 
-    Whoever runs `sojourn measure HOST` needs it at the other end. Needs no root. Listens on
-    loopback unless --bind says otherwise, grants each client (an IPv4 address, or an IPv6 network
-    of 64 bits) so much and no more, and stops at Ctrl-C or SIGTERM.
+    `sojourn measure HOST` needs this server on HOST. It needs no root. It listens on loopback by
+    default (see --bind), limits each client (an IPv4 address, or an IPv6 /64), and stops at Ctrl-C
+    or SIGTERM.
 
     \b
     sojourn serve --bind 0.0.0.0 --for 1h
@@ -66,12 +66,12 @@ def serve(listen: line_options.ListenOptions, once: bool, cap: CapOptions, quiet
     server = Server(listen.bind, listen.port, caps, cap.secret)
     for address, at in server.addresses:
         shown = f"[{address}]" if ":" in address else address
-        # Data: whoever started it with --port 0 reads the port here.
+        # On stdout: a program that gave --port 0 reads the port here.
         work.show(f"serving at {shown}:{at} (TCP and UDP)")
     if not listen.bind:
         work.say("only this host can reach it; for others: --bind ADDRESS, 0.0.0.0 for all", quiet)
-    tell: Any = None if quiet else work.say
+    report: Any = None if quiet else work.say
     try:
-        server.run(None if listen.span is None else listen.span / NS, once, tell)
+        server.run(None if listen.span is None else listen.span / NS, once, report)
     except KeyboardInterrupt:
         work.say("stopped", quiet)

@@ -1,5 +1,5 @@
-"""`sojourn shape`: prints the commands of a shaper for a live interface, or applies it, with a way
-back."""
+"""`sojourn shape`: prints the commands of a shaper for a live interface, or applies them and can
+restore the former state."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ WITHIN = "60s"
 
 @dataclass(frozen=True)
 class ApplyOptions:
-    """Whether it is done, and when it is undone."""
+    """Whether to apply the shaper, and when to roll it back."""
 
     act: bool = options.option(
         "--apply",
         is_flag=True,
-        help="Do it. Without this the commands are printed, and nothing is done.",
+        help="Apply the shaper. Without this the commands are printed, and nothing is changed.",
     )
     confirm_within: str = options.option(
         "--confirm-within",
         default=WITHIN,
         show_default=True,
         metavar="TIME",
-        help="With --apply: what was there comes back after TIME unless you confirm; 0s: no need to.",
+        help="With --apply: restore the former state after TIME unless you confirm; 0s: never.",
     )
 
 
@@ -43,14 +43,14 @@ class ApplyOptions:
 @click.argument("interface", metavar="IFACE")
 @options.block(
     options.RateOptions,
-    up="What IFACE may send: 18mbit. About 90 % of what the line carries.",
-    down="What IFACE may receive: 90mbit. Needs an IFB.",
+    up="Rate that IFACE may send at: 18mbit. About 90 % of the line's rate.",
+    down="Rate that IFACE may receive at: 90mbit. Needs an IFB.",
 )
 @options.block(options.ShaperOptions)
 @options.block(ApplyOptions)
-@click.option("--confirm", is_flag=True, help="Keep what was applied.")
-@click.option("--undo", is_flag=True, help="Put back what was there before.")
-@click.option("--status", "status_", is_flag=True, help="Say whether IFACE is shaped.")
+@click.option("--confirm", is_flag=True, help="Keep the applied shaper.")
+@click.option("--undo", is_flag=True, help="Restore the former state of IFACE.")
+@click.option("--status", "status_", is_flag=True, help="Show whether IFACE is shaped.")
 @options.one(options.TalkOptions, "as_json")
 def shape(
     interface: str,
@@ -62,17 +62,18 @@ def shape(
     status_: bool,
     as_json: bool,
 ) -> None:
-    """Cure bufferbloat: a shaper on a live interface, with a way back.
+    """Cure bufferbloat: put a shaper on a live interface.
 
-    The shaper is a little slower than the line, so the queue is here, and short.
+    The shaper is a little slower than the line, so the queue builds up here, where it is kept
+    short.
 
-    Prints the exact commands of ip and tc; --apply carries them out, as root, and takes them back
-    unless you confirm in time.
+    Prints the exact commands of ip and tc; --apply runs them, as root, and rolls them back unless
+    you confirm in time.
 
     \b
     sojourn shape eth0 --up 18mbit --down 90mbit --link docsis
     sudo sojourn shape eth0 --up 18mbit --down 90mbit --link docsis --apply
-    sudo sojourn shape eth0 --confirm        or wait: it is taken back
+    sudo sojourn shape eth0 --confirm        or wait: it is rolled back
     sudo sojourn shape eth0 --undo
     """
     asked = [
@@ -86,13 +87,13 @@ def shape(
         if on
     ]
     if len(asked) > 1:
-        raise click.UsageError(f"{' and '.join(asked)}: one at a time")
+        raise click.UsageError(f"{' and '.join(asked)} can't be combined")
     if asked and asked != ["--apply"] and (rate.up or rate.down or shaper.link):
         raise click.UsageError(f"{asked[0]} takes no rate and no link")
     from sojourn_live.shape import apply as applying
 
     if not status_:
-        _tell_of_others(interface)
+        _note_unfinished(interface)
     if status_:
         _status(interface, as_json)
     elif confirm:
@@ -101,7 +102,7 @@ def shape(
     elif undo:
         entry, differs = applying.undo(interface)
         words = (
-            f"{interface}: put back, but {differs}" if differs else f"{interface}: as it was before"
+            f"{interface}: restored, but {differs}" if differs else f"{interface}: as it was before"
         )
         _show(replace(entry, why=differs), as_json, differs if applying.absent(entry) else words)
     else:
@@ -115,11 +116,11 @@ def shape(
 def wanted_of(
     shaper: options.ShaperOptions, rate: options.RateOptions | None = None
 ) -> WantedShape:
-    """What the options ask for; without a rate yet."""
+    """The wanted shaper from the options; with `rate` None it has no rates yet."""
     from sojourn.linux.operations import WantedShape
 
     if not shaper.qdisc.strip():
-        raise click.BadParameter("no queue discipline", param_hint="--qdisc")
+        raise click.BadParameter("name a queue discipline", param_hint="--qdisc")
     ways = (None, None) if rate is None else (rate.up, rate.down)
     return WantedShape(*ways, shaper.qdisc, shaper.link)
 
@@ -145,11 +146,11 @@ def _print(interface: str, wanted: WantedShape, as_json: bool) -> None:
         return
     for command in planned.commands:
         work.show(command)
-    work.say("nothing was done: --apply carries it out, with a way back")
+    work.say("nothing was changed: --apply runs these commands, and rolls back unless you confirm")
 
 
 def apply_shaper(interface: str, wanted: WantedShape, confirm_within: str, as_json: bool) -> None:
-    """Shapes, says so, and says how to keep it."""
+    """Applies the shaper, and prints its state and the command that keeps or undoes it."""
     from sojourn.units import parse_duration
     from sojourn_live.shape import apply as applying
 
@@ -157,17 +158,17 @@ def apply_shaper(interface: str, wanted: WantedShape, confirm_within: str, as_js
     if within_s and not 1 <= within_s <= 86_400:
         raise UserError(
             f"--confirm-within {confirm_within} is not from 1 s to a day",
-            "write 60s; 0s: no need to confirm",
+            "write 60s; 0s: never roll back",
         )
     entry, planned = applying.apply(interface, wanted, within_s)
     _notes(planned)
     _show(entry, as_json, f"{interface}: shaped, {_described(entry)}")
     if within_s:
         work.say(
-            f"what was there comes back in {within_s:g} s unless you say: sojourn shape {shlex.quote(interface)} --confirm"
+            f"the former state is restored in {within_s:g} s unless you run: sojourn shape {shlex.quote(interface)} --confirm"
         )
     else:
-        work.say(f"to put back what was there: sojourn shape {shlex.quote(interface)} --undo")
+        work.say(f"to restore the former state: sojourn shape {shlex.quote(interface)} --undo")
 
 
 def _status(interface: str, as_json: bool) -> None:
@@ -200,9 +201,9 @@ def _state(entry: ShaperEntry) -> str:
     if not entry.open:
         return f"shaped since {since}, {what}"
     if not entry.watched:
-        return f"shaped since {since}, {what}; neither confirmed nor rolled back, and nobody is left to do it: --undo or --confirm"
+        return f"shaped since {since}, {what}; not confirmed, and the watchdog that would roll it back has ended: --undo or --confirm"
     left = (entry.deadline_s or journal.now()) - journal.now()
-    return f"shaped since {since}, {what}; comes off in {max(0.0, left):.0f} s unless confirmed"
+    return f"shaped since {since}, {what}; rolled back in {max(0.0, left):.0f} s unless confirmed"
 
 
 def _described(entry: ShaperEntry) -> str:
@@ -229,7 +230,7 @@ def _show(entry: ShaperEntry, as_json: bool, words: str) -> None:
 
 
 def _nothing(interface: str, state: ShapeState) -> ShapedInterface:
-    """An interface of which nothing is said but how it is."""
+    """An interface's entry under --json with its state only."""
     return {
         "interface": interface,
         "state": state,
@@ -249,8 +250,9 @@ def _notes(planned: ShapePlan) -> None:
         work.say(f"note: {note}")
 
 
-def _tell_of_others(interface: str) -> None:
-    """Something that was left behind is told of, whatever was called."""
+def _note_unfinished(interface: str) -> None:
+    """Prints a note for each shaper, here or on another interface, that nobody watches any more,
+    and for a rollback of this one."""
     from sojourn_live.shape import journal
 
     for name in (interface, *journal.others(interface)):

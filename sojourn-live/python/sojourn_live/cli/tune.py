@@ -1,5 +1,5 @@
-"""`sojourn tune`: finds the rate for a shaper on a live interface, by measuring, and says how well
-the simulator had foretold it."""
+"""`sojourn tune`: finds the rate for a shaper on a live interface by measuring, and reports how
+good the simulator's prediction was."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("interface", metavar="IFACE")
 @click.argument("host", metavar="HOST")
-@click.option("--up", "directions", flag_value="up", multiple=True, help="Tune what IFACE sends.")
+@click.option(
+    "--up", "directions", flag_value="up", multiple=True, help="Tune the direction IFACE sends in."
+)
 @click.option(
     "--down",
     "directions",
     flag_value="down",
     multiple=True,
-    help="Tune what IFACE receives. [default: both, in turn]",
+    help="Tune the direction IFACE receives in. [default: both, in turn]",
 )
 @click.option(
     "--target-p95",
@@ -49,11 +51,11 @@ if TYPE_CHECKING:
 )
 @options.block(
     line_options.LoadOptions,
-    length={"default": "8 s", "help": "Of each load."},
+    length={"default": "8 s", "help": "Length of each load."},
     repeats={
         "default": 3,
         "type": click.IntRange(1, 100),
-        "help": "How often each rate is tried, in turns.",
+        "help": "Tries of each rate; the rates take turns.",
     },
 )
 @options.block(line_options.ServerOptions)
@@ -62,7 +64,7 @@ if TYPE_CHECKING:
     out="Folder of Runs and figures. [default: runs/tune-<host>]",
     force="Write into the output folder though it exists.",
 )
-@options.block(ApplyOptions, act="Apply what was found, with a way back, as sojourn shape does.")
+@options.block(ApplyOptions, act="Apply the chosen rates as sojourn shape --apply does.")
 @options.block(options.TalkOptions)
 def tune(
     interface: str,
@@ -79,9 +81,9 @@ def tune(
 ) -> int:
     """Find the fastest shaper that keeps delay under load low.
 
-    Measures the line to HOST, where `sojourn serve` runs, without a shaper; predicts in the
-    simulator what a shaper at each rate will do; tries rates around the best in turns; chooses; and
-    says how good the prediction was. Needs root. Leaves IFACE as it found it.
+    Measures the line to HOST, where `sojourn serve` runs, without a shaper. Predicts delay and
+    goodput at each rate in the simulator. Tries the rates around the best one in turns, chooses,
+    and reports how good the prediction was. Needs root. Restores IFACE at the end.
     """
     from sojourn.engine import folder_names
     from sojourn.units import parse_duration
@@ -90,15 +92,13 @@ def tune(
 
     which = tuple(dict.fromkeys(directions)) or ("up", "down")
     if rates and len(which) > 1:
-        raise click.UsageError("--rate is of one direction: say --up or --down")
+        raise click.UsageError("--rate is for one direction: add --up or --down")
     target_ms = parse_duration(target_p95, what="a delay", zero=False) / 1e6
     load_ns = parse_duration(load.length, what="the length of a load", example="8 s", zero=False)
     wanted = wanted_of(shaper)
     folder = output.out or work.unused(Path("runs") / f"tune-{folder_names([host])[0]}")
     if folder.exists() and not output.force:
-        raise UserError(
-            f"{folder} is there already", "choose another folder with -o, or say --force"
-        )
+        raise UserError(f"{folder} exists already", "choose another folder with -o, or add --force")
     name, port = server.of(host)
     settings = search.SearchSettings(
         interface=interface,
@@ -114,22 +114,20 @@ def tune(
         repeats=load.repeats,
         rates=rates,
     )
-    with work.progress(talk.quiet, lambda step: step) as tell:
-        results = search.tune(settings, folder, lambda words, done: tell(work.Step(words, done)))
+    with work.progress(talk.quiet, lambda step: step) as show:
+        answers = search.tune(settings, folder, lambda words, done: show(work.Step(words, done)))
     if talk.as_json:
-        found_json = [one.to_dict() for one in results]
-        work.show(
-            text.as_json({"interface": interface, "host": host, "results": found_json}, "tune")
-        )
+        results = [answer.to_dict() for answer in answers]
+        work.show(text.as_json({"interface": interface, "host": host, "results": results}, "tune"))
     else:
-        for one in results:
-            work.show(_table(one))
-            work.show("\n".join(_sentences(one)))
-    for one in results:
-        work.say(f"wrote {drawn(one, host, folder)}", talk.quiet)
-    if any(one.interrupted for one in results):
+        for answer in answers:
+            work.show(_table(answer))
+            work.show("\n".join(_sentences(answer)))
+    for answer in answers:
+        work.say(f"wrote {drawn(answer, host, folder)}", talk.quiet)
+    if any(answer.interrupted for answer in answers):
         raise click.exceptions.Exit(130)
-    found = search.together(results)
+    found = search.together(answers)
     if found is None:
         return 1
     if apply.act:
@@ -155,17 +153,17 @@ def _command(interface: str, found: WantedShape) -> str:
     return " ".join([*words, "--apply"])
 
 
-# ------------------------------------------------------------------------------------------- said
+# --------------------------------------------------------------------------------------- the text
 
 
-def _table(one: RateAnswer) -> str:
+def _table(answer: RateAnswer) -> str:
     from sojourn.scenario.qdisc import write_rate
 
-    foretold = {point.bps: point for point in one.predicted[1:]}
-    rows = [_row("no shaper", one.unshaped, one.predicted[0])]
-    rows += [_row(write_rate(point.bps), point, foretold.get(point.bps)) for point in one.tried]
+    predicted = {point.bps: point for point in answer.predicted[1:]}
+    rows = [_row("no shaper", answer.unshaped, answer.predicted[0])]
+    rows += [_row(write_rate(point.bps), point, predicted.get(point.bps)) for point in answer.tried]
     header = [
-        one.asked.direction,
+        answer.asked.direction,
         "added, p95, ms",
         "95 % interval",
         "predicted",
@@ -188,49 +186,48 @@ def _row(name: str, measured: Point, predicted: Point | None) -> list[str]:
     ]
 
 
-def _sentences(one: RateAnswer) -> list[str]:
+def _sentences(answer: RateAnswer) -> list[str]:
     from sojourn.scenario.qdisc import write_rate
 
-    choice, target = one.choice, f"{one.asked.target_ms:g} ms"
+    choice, target, way = answer.choice, f"{answer.asked.target_ms:g} ms", answer.asked.direction
     if choice.point is None:
-        said = [f"No rate for {one.asked.direction}: {choice.why} of {target}."]
+        sentences = [f"No rate for {way}: {choice.why} of {target}."]
     else:
-        share = choice.point.bps / one.line_bps
-        said = [
-            f"{write_rate(choice.point.bps)} {one.asked.direction}, {share:.0%} of the line's {text.rate(one.round_line_bps)}: {choice.why} of {target}."
+        share = choice.point.bps / answer.line_bps
+        sentences = [
+            f"{write_rate(choice.point.bps)} {way}, {share:.0%} of the line's {text.rate(answer.round_line_bps)}: {choice.why} of {target}."
         ]
-        lost = 1 - choice.point.goodput_mbps.value / one.unshaped.goodput_mbps.value
-        before, after = one.unshaped.added_ms.value, choice.point.added_ms.value
-        said.append(
-            f"It takes what the load adds from {text.number(before)} ms to {text.number(after)} ms, for {lost:.0%} of the goodput."
+        lost = 1 - choice.point.goodput_mbps.value / answer.unshaped.goodput_mbps.value
+        before, after = answer.unshaped.added_ms.value, choice.point.added_ms.value
+        sentences.append(
+            f"The delay that the load adds falls from {text.number(before)} ms to {text.number(after)} ms, at the cost of {lost:.0%} of the goodput."
         )
-    if one.tried:
-        said += [*_prediction(one)]
-    said += [f"Note: {caveat}." for caveat in one.caveats]
-    return said
+    if answer.tried:
+        sentences += _prediction(answer)
+    return [*sentences, *(f"Note: {caveat}." for caveat in answer.caveats)]
 
 
-def _prediction(one: RateAnswer) -> list[str]:
+def _prediction(answer: RateAnswer) -> list[str]:
     import statistics
 
     from sojourn.scenario.qdisc import write_rate
 
-    quality = one.quality
+    quality = answer.quality
     off_ms, off_goodput = quality.off_ms, quality.off_goodput
     worst = max(off_ms, key=abs)
-    line = (
-        f"The simulator foretold the delay within 5 ms or 30 % at {quality.good} of {len(quality.pairs)} rates"
+    accuracy = (
+        f"The simulator predicted the delay within 5 ms or 30 % at {quality.good} of {len(quality.pairs)} rates"
         f" (median error {text.number(statistics.median(map(abs, off_ms)))} ms, worst {worst:+.3g} ms),"
         f" the goodput within {max(map(abs, off_goodput)):.1%}."
     )
-    foretold, chosen = one.foretold.point, one.choice.point
-    if foretold is None and chosen is None:
-        return [line, "It had foretold that none of them would do."]
-    if foretold is None:
+    predicted, chosen = answer.predicted_choice.point, answer.choice.point
+    if predicted is None and chosen is None:
+        return [accuracy, "It predicted that no rate meets the target."]
+    if predicted is None:
         return [
-            line,
-            "It had foretold that none of them would do: the line is better than its model.",
+            accuracy,
+            "It predicted that no rate meets the target: the line is better than its model.",
         ]
-    if chosen is not None and foretold.bps == chosen.bps:
-        return [line, "It would have chosen the same."]
-    return [line, f"It would have chosen {write_rate(foretold.bps)}."]
+    if chosen is not None and predicted.bps == chosen.bps:
+        return [accuracy, "From its prediction the same rate would have been chosen."]
+    return [accuracy, f"From its prediction {write_rate(predicted.bps)} would have been chosen."]

@@ -1,5 +1,5 @@
-"""`.flent.gz`, version 4, as flent 2.3.0 reads and writes it: a phase of a measurement out (`out`),
-one of flent's tests in (`back`)."""
+"""`.flent.gz`, version 4, as flent 2.3.0 reads and writes it: `out` exports a phase of a
+measurement, `back` imports one of flent's tests."""
 
 from sojourn_live.flent.back import read
 from sojourn_live.flent.form import TIME

@@ -1,18 +1,18 @@
 """A flent file as a Run: an idle phase, the load, an idle phase.
 
-Of any test the pings, the streams and the qdiscs are taken; what else there is, is named in a note.
+Pings, streams and qdiscs of any test are imported. A note names the other series.
 
     `Ping (ms) ..`, `VoIP` of irtt    a target of probes
-    `TCP ..`, `SCTP ..`               a stream. One that doesn't say its direction is an upload, as
+    `TCP ..`, `SCTP ..`               a stream; without a direction in its name it is an upload, as
                                       in all of flent's tests
     `TCP ..::tcp_rtt`, `::tcp_cwnd`   the state of a stream's sender
     `qdisc_stats_..`                  a link
 
-netperf samples each stream by its own clock. So that streams can be added up, what each has
-delivered is interpolated at common times, `GRID_S` apart. flent stamps a ping when it is answered:
-here it belongs to when it was sent. A ping that was lost is a gap in `seq`.
+netperf samples each stream by its own clock. To add streams up, each stream's delivered bytes are
+interpolated at common times, `GRID_S` apart. flent stamps a ping with the time of its reply; here
+the time is that of sending. A lost ping is a gap in `seq`.
 
-Of a file that we wrote the phases are those it names, and samples stay as they are.
+A file that we wrote names its phases, and its samples are not interpolated.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ from sojourn_live.measure import measurement
 from sojourn_live.measure.phases import IDLE
 
 MOST_S, MOST_MS, MOST_MBPS, MOST_COUNT = 1e6, 1e7, 1e6, 1e15
-"""No time of a series, no RTT, no goodput and no counter is larger."""
+"""Bounds of a time of a series, an RTT, a goodput and a counter."""
 MOST_SERIES = 2000
 MOST_NAMED = 8
-"""A note names no more series than these."""
+"""The most series that a note names."""
 GRID_S = 0.1
-"""How far apart streams are sampled, as in a session of our own."""
+"""Time between two samples of a stream, as in our own sessions."""
 EARLY_S = 1.0
-"""A load that begins earlier than this before flent's DELAY is over was not to wait for it."""
-UNTOLD = 1.5
-"""So many STEP_SIZE may be missing of a stream at either end of the load."""
+"""A load that begins this much before the end of flent's DELAY does not wait for that delay."""
+UNSAMPLED_STEPS = 1.5
+"""The most STEP_SIZEs that a stream may lack at either end of the load."""
 LONGEST_S = 36_000
-"""A stream that lasts longer is not interpolated, but refused."""
+"""A stream that lasts longer is refused."""
 
 
 def read(path: Path, how: measurement.MeasurementSettings | None = None) -> Run:
@@ -72,8 +72,8 @@ def read(path: Path, how: measurement.MeasurementSettings | None = None) -> Run:
     if not session.facts["flows"]:
         raise UserError(
             f"{path} has neither pings nor streams with samples",
-            "sojourn reads flent's series `Ping (ms) ..`, `TCP ..` and `SCTP ..`; of this file none: "
-            + (_names(list(file["results"])) or "it has no series"),
+            "sojourn reads flent's series `Ping (ms) ..`, `TCP ..` and `SCTP ..`; this file has: "
+            + (_names(list(file["results"])) or "no series"),
         )
     how = how or measurement.MeasurementSettings()
     version = str(file["metadata"].get("FLENT_VERSION", ""))
@@ -99,8 +99,7 @@ def _asked(path: Path, metadata: Json) -> list[tuple[str, object]]:
 
 
 def _real(value: Any, most: float, least: float = 0.0) -> float:
-    """A number of the file, which no measurement has beyond these bounds. ValueError where it
-    is."""
+    """A number of the file. Raises ValueError if it is outside the bounds of any measurement."""
     number = float(value)
     if not least <= number <= most:
         raise ValueError(f"{number} is not between {least:g} and {most:g}")
@@ -122,7 +121,7 @@ class _Session:
 
 @dataclass
 class _Doubts:
-    """Values that can't be true. They are left out, and a note says how many."""
+    """Impossible values. They are left out, and a note has their number."""
 
     counts: dict[tuple[str, str], int] = field(default_factory=dict)
     """By series and quantity."""
@@ -131,7 +130,7 @@ class _Doubts:
     def number(
         self, series: str, quantity: str, value: Any, most: float, least: float = 0.0
     ) -> float | None:
-        """The value, or None where none can be so large or so small."""
+        """The value, or None if it is outside these bounds."""
         number = float(value)
         if least <= number <= most:
             return number
@@ -143,13 +142,13 @@ class _Doubts:
     def notes(self) -> list[str]:
         """A sentence for each quantity."""
         return [
-            f"{count} value{'s' * (count > 1)} of {quantity} in {series} can't be true and "
+            f"{count} impossible value{'s' * (count > 1)} of {quantity} in {series} "
             f"{'are' if count > 1 else 'is'} left out, the first: {self.firsts[series, quantity]:g}."
             for (series, quantity), count in self.counts.items()
         ]
 
 
-# ------------------------------------------------------------------------------------- what is what
+# ---------------------------------------------------------------------------------- kinds of series
 
 _COMPUTED = re.compile(r"[ :](avg|sum|total|totals|fairness|induced_delay)$")
 _STREAM = re.compile(r"(TCP|SCTP)\b")
@@ -160,7 +159,7 @@ _QDISC = re.compile(r"qdisc[_-]stats")
 
 @dataclass(frozen=True)
 class _Sorted:
-    """The names of a file's series by what they are."""
+    """The names of a file's series by kind."""
 
     pings: list[str]
     streams: list[str]
@@ -169,7 +168,7 @@ class _Sorted:
     empty: list[str]
     """Pings and streams without a sample."""
     loads: list[str]
-    """What was to load the line, taken or not."""
+    """Series of the load, imported or not."""
 
 
 def _sorted(file: Json, points: Mapping[str, list[Json]]) -> _Sorted:
@@ -202,7 +201,8 @@ def _is_ours(metadata: Json) -> bool:
 
 
 def _points(name: str, file: Json, x: Floats, t0: float, doubts: _Doubts) -> list[Json]:
-    """A series' raw points in order, t in seconds since T0; of a series without, its column."""
+    """A series' raw points in order, t in seconds since T0. A series without raw points has those
+    of its column."""
     found: list[Json] = []
     for point in file["raw_values"].get(name) or []:
         t = doubts.number(name, "time", float(point["t"]) - t0, MOST_S, -MOST_S)
@@ -222,8 +222,8 @@ def _step(metadata: Json) -> float:
 
 
 def _check_times(file: Json, x: Floats) -> None:
-    """A file without times of its own has those of its columns, one `STEP_SIZE` after another.
-    flent's tests of iterations count these instead."""
+    """Refuses a file without raw values whose columns are not one `STEP_SIZE` apart: the columns of
+    flent's tests of iterations have the numbers of iterations instead of times."""
     if any(file["raw_values"].values()) or x.size < 2:
         return
     step = _step(file["metadata"])
@@ -252,8 +252,8 @@ def _session(file: Json) -> _Session:
     lab = metadata.get("LAB") or {}
     ours = _is_ours(metadata)
     pinged = {name: _pinged(name, points[name], doubts, ours=ours) for name in what.pings}
-    # The first target is that of the verdict: one whose losses are known, else one that is no mean
-    # over netperf's requests.
+    # The verdict uses the first target. Prefer one whose losses are known, then one that is not a
+    # mean over netperf's requests.
     pings = sorted(
         what.pings, key=lambda name: 0 if pinged[name].losses_known else 1 + ("ICMP" not in name)
     )
@@ -269,7 +269,7 @@ def _session(file: Json) -> _Session:
             next((phase[key] / S for phase in phases if phase["kind"] != IDLE), 0.0)
             for key in ("start_ns", "end_ns")
         )
-        reach = UNTOLD * _step(metadata)
+        reach = UNSAMPLED_STEPS * _step(metadata)
         curves = {name: curve.on_grid(start, end, reach) for name, curve in curves.items()}
     flows = _flows(what.streams, pings, meta, lab)
     tables = {
@@ -303,11 +303,11 @@ def _session(file: Json) -> _Session:
     return _Session(tables, facts)
 
 
-NO_ZONE = "The file doesn't say in which time zone it began: its local time is taken for UTC."
+NO_ZONE = "The file doesn't have a time zone: its local time is taken for UTC."
 
 
 def _notes(what: _Sorted, unknown: Sequence[str], meta: Json) -> list[str]:
-    """What was taken, and what not."""
+    """Sentences on the imported series and on those left out."""
     ways = [_direction(name) for name in what.streams]
     taken = [
         _count(ways.count("down"), "stream down", "streams down"),
@@ -315,17 +315,19 @@ def _notes(what: _Sorted, unknown: Sequence[str], meta: Json) -> list[str]:
         _count(len(what.pings), "series of pings", "series of pings"),
         _count(len(what.qdiscs), "qdisc", "qdiscs"),
     ]
-    notes = [f"Taken of the file: {', '.join(filter(None, taken))}."]
+    notes = [f"Imported from the file: {', '.join(filter(None, taken))}."]
     if what.others:
-        notes.append(f"Left out of the file: {_names(what.others)}.")
+        notes.append(f"Not imported: {_names(what.others)}.")
     if what.empty:
         notes.append(f"Without a sample in the file: {_names(what.empty)}.")
     if unknown:
-        notes.append(f"Lost probes are not known of {_names(unknown)}: the file has no numbers.")
+        notes.append(
+            f"Lost probes of {_names(unknown)} are not known: the file has no sequence numbers."
+        )
     swapped = [name for name in what.streams if _swapped(name, meta.get(name) or {})]
     if swapped:
         notes.append(
-            f"The directions are those of the names; netperf's commands have the other ones of {_names(swapped)}."
+            f"Directions are taken from the series' names; netperf's commands have the opposite ones for {_names(swapped)}."
         )
     return notes
 
@@ -335,13 +337,13 @@ def _count(count: int, one: str, more: str) -> str:
 
 
 def _names(names: Iterable[str]) -> str:
-    told = list(dict.fromkeys(names))
-    rest = len(told) - MOST_NAMED
-    return ", ".join(told[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+    distinct = list(dict.fromkeys(names))
+    rest = len(distinct) - MOST_NAMED
+    return ", ".join(distinct[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _swapped(name: str, about: Json) -> bool:
-    """Whether netperf was told the other direction, as flent's --swap-up-down does."""
+    """Whether netperf's command has the opposite direction, as with flent's --swap-up-down."""
     other = {"up": "TCP_MAERTS", "down": "TCP_STREAM"}[_direction(name)]
     return other in str(about.get("COMMAND") or about.get("command") or "")
 
@@ -374,16 +376,16 @@ def _flows(
     ]
 
 
-def _different(told: Sequence[str]) -> list[str]:
-    """Names as a Run has them: without control characters, and none twice."""
-    if len(told) > MOST_SERIES:
+def _different(series: Sequence[str]) -> list[str]:
+    """Unique names without control characters, as a Run has them."""
+    if len(series) > MOST_SERIES:
         raise ValueError(f"it has more than {MOST_SERIES} series")
     names: list[str] = []
-    for name in map(plain, told):
+    for name in map(plain, series):
         candidates = itertools.chain(
             [name or "unnamed"], (f"{name} {n}" for n in itertools.count(2))
         )
-        names.append(next(one for one in candidates if one not in names))
+        names.append(next(candidate for candidate in candidates if candidate not in names))
     return names
 
 
@@ -410,15 +412,15 @@ def _links(series: Sequence[str], metas: Json) -> list[SessionLink]:
 def _phases_in(
     metadata: Json, loads: Sequence[str], curves: Sequence[_Curve], end_s: float
 ) -> list[SessionPhase]:
-    told = (metadata.get("LAB") or {}).get("phases")
-    if told:
+    ours = (metadata.get("LAB") or {}).get("phases")
+    if ours:
         return [
             {
                 "name": str(phase["name"]), "kind": str(phase["kind"]), "start_ns": int(_real(phase["start_ns"], MOST_S * S)),
                 "end_ns": int(_real(phase["end_ns"], MOST_S * S, phase["start_ns"])),
                 "complete": bool(phase["complete"]),
             }
-            for phase in told
+            for phase in ours
         ]  # fmt: skip
     length = _real(metadata["LENGTH"], MOST_S)
     whole = _real(metadata.get("TOTAL_LENGTH") or max(end_s, length), MOST_S)
@@ -441,14 +443,14 @@ def _phases_in(
 
 
 def _load_span(length: float, curves: Sequence[_Curve]) -> tuple[float, float]:
-    """When the load began and ended, on flent's axis. It begins when the first stream does: after
-    `DELAY_S`, or at once in tests that leave no time for idling (`tcp_2up_square`). It lasts for
-    LENGTH, or longer if a stream did by more than `EARLY_S`."""
+    """Start and end of the load on flent's axis. It starts with the first stream: after `DELAY_S`,
+    or at once in tests without idle time (`tcp_2up_square`). It lasts for LENGTH, or as long as the
+    streams if they exceed it by more than `EARLY_S`."""
     sampled = [curve.t for curve in curves if curve.t.size > 1]
     began = min((t[0] for t in sampled), default=DELAY_S)
     ended = max((t[-1] for t in sampled), default=0.0)
     start = 0.0 if began < DELAY_S - EARLY_S else began
-    # Without pings, time 0 is that of the first sample, at its end.
+    # Without pings, time 0 is the end of the first sample.
     end = start + length + min(began, 0.0)
     return start, ended if ended > end + EARLY_S else end
 
@@ -458,7 +460,7 @@ def _load_span(length: float, curves: Sequence[_Curve]) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class _Curve:
-    """What a stream had delivered at each time, and its sender's state."""
+    """A stream's delivered bytes at each time, and its sender's state."""
 
     t: Floats
     delivered: Floats
@@ -469,11 +471,11 @@ class _Curve:
     rtt: Floats
     """ns; NaN: not known."""
     retransmits: float
-    """Of the whole stream; NaN: not known."""
+    """Retransmissions of the whole stream; NaN: not known."""
 
     def on_grid(self, start_s: float, end_s: float, reach_s: float) -> _Curve:
-        """The same every `GRID_S` from `start_s`, from the last time before it began to the first
-        after it ended."""
+        """The curve at multiples of `GRID_S` from `start_s`, from the last one before the stream
+        began to the first one after it ended."""
         t, delivered = self._reaching(start_s, end_s, reach_s)
         if t[-1] - t[0] > LONGEST_S:
             raise ValueError(f"a stream lasts longer than {LONGEST_S} s")
@@ -484,8 +486,8 @@ class _Curve:
         return dataclasses.replace(self, t=grid, delivered=np.interp(grid, t, delivered))
 
     def _reaching(self, start_s: float, end_s: float, reach_s: float) -> tuple[Floats, Floats]:
-        """The curve with the parts of an interval that netperf does not tell: to the ends of the
-        load, if these are no further away than `reach_s`, at the stream's mean rate."""
+        """The curve, continued at the stream's mean rate to the ends of the load if they are at
+        most `reach_s` away. netperf reports no partial intervals there."""
         t, delivered = self.t, self.delivered
         mean = delivered[-1] / max(t[-1] - t[0], 1e-9)
         early, late = t[0] - start_s, end_s - t[-1]
@@ -498,7 +500,7 @@ class _Curve:
         return t, delivered
 
     def latest(self, values: Floats) -> Floats:
-        """The state at each time: the latest known by then."""
+        """The latest known state at each time."""
         known = np.isfinite(values)
         if not known.any():
             return np.full(self.t.size, np.nan)
@@ -507,8 +509,8 @@ class _Curve:
 
 
 def _together(curves: Sequence[_Curve]) -> bool:
-    """Whether streams were sampled at the same times, one usual interval after another. Some may
-    begin later, or end earlier."""
+    """Whether streams were sampled at the same times, at the usual interval. Some may begin later
+    or end earlier."""
     if not curves:
         return True
     t = np.unique(np.concatenate([curve.t for curve in curves]))
@@ -523,7 +525,7 @@ def _together(curves: Sequence[_Curve]) -> bool:
 
 
 def _state(name: str, file: Json, points: Sequence[Json], x: Floats) -> list[Json]:
-    """The samples of a stream's sender: among its raw points, or columns of their own."""
+    """The samples of a stream's sender, from its raw points or from separate columns."""
     found = [point for point in points if "tcp_rtt" in point or "tcp_cwnd" in point]
     if found:
         return found
@@ -553,18 +555,18 @@ def _curve(
         if not t:
             t, delivered = [at - took], [0.0]
         elif at - took - t[-1] > took / 2:
-            # Samples that flent dropped leave a hole, in which nothing is known to have arrived.
+            # flent dropped samples here: nothing is known to have arrived in this hole.
             t.append(at - took)
             delivered.append(delivered[-1])
         delivered.append(delivered[-1] + mbps * took * 1e6 / 8)
         t.append(at)
     mss = int(_real(about.get("TCP_MSS") or lab.get("mss") or MSS, 1e6, 1))
-    told = sorted(state, key=lambda point: float(point["t"]))
+    ordered = sorted(state, key=lambda point: float(point["t"]))
 
     def of(key: str, most: float, scale: float) -> Floats:
         values = (
             None if point.get(key) is None else doubts.number(name, key, point[key], most)
-            for point in told
+            for point in ordered
         )
         return np.array([math.nan if value is None else value * scale for value in values])
 
@@ -573,7 +575,7 @@ def _curve(
     return _Curve(
         np.array(t if t else [0.0]),
         np.array(delivered if t else [0.0]),
-        np.array([float(point["t"]) for point in told]),
+        np.array([float(point["t"]) for point in ordered]),
         of("tcp_cwnd", MOST_COUNT / mss, mss),
         of("tcp_rtt", MOST_MS, 1e6),
         math.nan if retransmits is None else retransmits,
@@ -581,8 +583,8 @@ def _curve(
 
 
 def _flow_table(curves: Sequence[_Curve], phases: Sequence[SessionPhase]) -> Columns:
-    """cwnd and smoothed RTT are the latest known. What a stream retransmitted is known of the whole
-    of it only: it is that of the load, told at its end."""
+    """The table `flow`. cwnd and smoothed RTT are the latest known. A stream's retransmissions are
+    known only in total, so the total is put at the end of the load."""
     loads = [phase for phase in phases if phase["kind"] != IDLE]
     end = loads[-1]["end_ns"] if loads else math.inf
     rows = []
@@ -599,7 +601,7 @@ def _flow_table(curves: Sequence[_Curve], phases: Sequence[SessionPhase]) -> Col
 
 
 def _table(name: str, columns: Sequence[str], rows: Sequence[Sequence[float]] | Floats) -> Columns:
-    """These columns, rounded, NaN as null; there is nothing in the others."""
+    """A table with these columns, rounded, NaN as null. The other columns are null."""
     table = nothing(name, len(rows))
     if len(rows):
         for column, values in zip(columns, np.asarray(rows, dtype=np.float64).T, strict=True):
@@ -611,7 +613,7 @@ def _table(name: str, columns: Sequence[str], rows: Sequence[Sequence[float]] | 
 
 
 _Ping: TypeAlias = tuple[float, float, float | None, float | None]
-"""When a probe was sent in s, its number, its RTT and the one-way part of it in ms."""
+"""A probe's time of sending in s, its number, its RTT and its one-way delay in ms."""
 
 
 @dataclass(frozen=True)
@@ -644,12 +646,12 @@ def _pinged(name: str, points: Sequence[Json], doubts: _Doubts, *, ours: bool) -
 
 
 SEQUENCE = 2**16
-"""ICMP's numbers begin again after so many."""
+"""ICMP sequence numbers are modulo this."""
 
 
 def _with_gaps(rows: Sequence[_Ping]) -> list[_Ping]:
-    """Numbers that are missing between the first and the last answer are probes that were lost,
-    sent at even distances from their neighbours. Of duplicate answers the first counts."""
+    """Numbers missing between the first and the last answer are lost probes, sent evenly spaced
+    between their neighbours. The first of duplicate answers counts."""
     numbered: dict[int, _Ping] = {}
     highest = None
     for row in rows:
@@ -708,24 +710,24 @@ def _queue_table(series: Mapping[str, Sequence[Json]], doubts: _Doubts) -> Colum
         table["t_ns"] = np.round([point["t"] * S for point in points]).astype(np.int64)
         table["link"] = np.full(len(points), number)
         for ours, theirs in _COUNTS.items():
-            table[ours] = _whole(of(theirs, MOST_COUNT))
+            table[ours] = _integers(of(theirs, MOST_COUNT))
         for ours, theirs in (("sent_bytes", "sent_bytes"), ("sent_packets", "sent_pkts")):
             counted = of(theirs, MOST_COUNT)
             if np.isfinite(counted).any():
                 grown = np.diff(counted, prepend=counted[:1])
-                # A counter that shrank began again.
-                table[ours] = _whole(np.where(grown < 0, math.nan, grown))
+                # A counter that shrank was reset.
+                table[ours] = _integers(np.where(grown < 0, math.nan, grown))
         table["sojourn_mean_ns"] = of("delay", MOST_MS) * 1e6
         tables.append(table)
     return {name: np.concatenate([table[name] for table in tables]) for name in names_of("queue")}
 
 
-def _whole(values: Floats) -> np.ndarray[Any, Any]:
+def _integers(values: Floats) -> np.ndarray[Any, Any]:
     return np.where(np.isfinite(values), values, NONE).astype(np.int64)
 
 
 def _totals(tables: Tables, curves: Sequence[_Curve], pings: Sequence[_Pinged]) -> Columns:
-    """What the file's samples add up to; it has no counters of packets."""
+    """Totals from the file's samples. The file has no counters of packets."""
     count = len(curves) + len(pings)
     table = nothing("flows", count) | {"flow": np.arange(count)}
     for i, curve in enumerate(curves):

@@ -1,13 +1,13 @@
-"""A flent file's content, whatever its version, in the form of version 4.
+"""The content of a flent file of any version, in the form of version 4.
 
     none, 1     netperf-wrapper. Columns only, or raw values under SERIES_META. Times are local
-    2           raw values of their own. Times are local
+    2           raw values under a key of their own. Times are local
     3           times are UTC
     4           raw values have the units of the columns
 
 Before version 4 a raw value of a UDP ping is a rate, transactions per second, and a qdisc's counts
-of drops and marks begin with the test. From version 4 on they are ms, and counts of an interval.
-What a file says is checked before anything is made of it: it may come from anywhere.
+of drops and marks are cumulative since the test began. From version 4 on they are ms, and counts of
+an interval. A file may come from anywhere, so its values are checked before use.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from sojourn_live.flent.form import VERSION
 LARGEST_FILE = 100_000_000
 """Bytes, packed or not: flent's are below 20 MB."""
 MOST_VALUES = 3_000_000
-"""Values and keys of a file: a Python object each, some 100 bytes. An hour of 20 pings a second to
-five targets has half as many."""
+"""The most values and keys of a file. Each is a Python object of some 100 bytes. An hour of 20
+pings a second to five targets has half as many."""
 ZONE_S = 900
 """Time zones differ from UTC by multiples of this."""
 
 
 def content(path: Path) -> Json:
-    """The file's content as it stands.
+    """The file's content, not converted.
 
     Raises:
-        UserError: it is no flent file, or a later version's.
+        UserError: it is not a flent file, or it has a later version.
     """
     packed = sanitize.content_of(path, LARGEST_FILE, "give a .flent.gz file")
     try:
@@ -54,7 +54,7 @@ def content(path: Path) -> Json:
         sanitize.check_json(text, LARGEST_FILE, MOST_VALUES)
         raw = json.loads(text)
     except (OSError, EOFError, ValueError, RecursionError, MemoryError, zlib.error) as error:
-        raise damaged(path, str(error) or "it takes more memory than there is") from None
+        raise damaged(path, str(error) or "it needs more memory than available") from None
     if not isinstance(raw, dict) or not isinstance(raw.get("metadata"), dict):
         raise damaged(path, "it has no metadata")
     if type(version := raw.get("version", 1)) is not int or not 1 <= version <= VERSION:
@@ -66,7 +66,7 @@ def content(path: Path) -> Json:
 
 
 def damaged(path: Path, why: str) -> UserError:
-    """The error of a file that can't be read."""
+    """The error for a file that can't be read."""
     return UserError(
         f"{path} is not a flent file that can be read: {why}",
         f"sojourn reads versions 1 to {VERSION}, and those of netperf-wrapper without a version",
@@ -82,7 +82,7 @@ def modern(raw: Json) -> Json:
     values = raw.get("raw_values") or {}
     if not values:
         about = metadata.get("SERIES_META") or {}
-        values = {name: one["RAW_VALUES"] for name, one in about.items() if "RAW_VALUES" in one}
+        values = {name: meta["RAW_VALUES"] for name, meta in about.items() if "RAW_VALUES" in meta}
     return {
         **raw,
         "raw_values": {name: _converted(name, points) for name, points in values.items()},
@@ -110,7 +110,7 @@ _COUNTED = ("dropped", "ecn_mark")
 
 
 def _round_trip(point: Json) -> Json:
-    # Only netperf's requests have a `dur`; those of other programs are times already.
+    # Only netperf's values have a `dur`; other programs' values are times already.
     if "dur" not in point or "val" not in point:
         return point
     rate = point["val"]
@@ -118,12 +118,12 @@ def _round_trip(point: Json) -> Json:
 
 
 def began(raw: Json) -> tuple[float, bool]:
-    """When x = 0 was, seconds since 1970, and whether the file's time zone is known."""
+    """The time of x = 0 in seconds since 1970, and whether the file's time zone is known."""
     metadata = raw["metadata"]
-    told = datetime.fromisoformat(metadata.get("T0") or metadata["TIME"])
-    if told.tzinfo is not None:
-        return told.timestamp(), True
-    local = told.replace(tzinfo=UTC).timestamp()
+    start = datetime.fromisoformat(metadata.get("T0") or metadata["TIME"])
+    if start.tzinfo is not None:
+        return start.timestamp(), True
+    local = start.replace(tzinfo=UTC).timestamp()
     first = _first(raw["raw_values"])
     if first is None:
         return local, False
@@ -131,7 +131,7 @@ def began(raw: Json) -> tuple[float, bool]:
 
 
 def _first(values: Mapping[str, list[Json]]) -> float | None:
-    """The earliest time of raw values: those have no time zone."""
+    """The earliest time of raw values, which are seconds since 1970 in any time zone."""
     return min(
         (float(point["t"]) for points in values.values() for point in points if "t" in point),
         default=None,

@@ -1,16 +1,17 @@
 """A phase of one repeat as a flent file.
 
-With five idle seconds on either side, as flent has them: the last five of the idle phase before it
-and the first five of the one after it, moved to where flent expects them. Without such a phase
-there is nothing on that side. The test it is filed under decides which of flent's plots open it:
+flent's files have five idle seconds on either side of the load. These are the last five seconds of
+the idle phase before it and the first five of the one after it, moved to where flent expects them.
+Without such a phase that side is empty. The test's name decides which of flent's plots open the
+file:
 
     download, upload    tcp_ndown, tcp_nup: series `TCP download::1` .., their avg, sum and fairness
-    both                rrul_be with four streams each way (`TCP upload BE` .. `BE4`), else rrul_be_nflows; `rrul` if asked
-                        for by name, which calls the same four unmarked streams BE, BK, CS5 and EF
+    both                rrul_be with four streams each way (`TCP upload BE` .. `BE4`), else
+                        rrul_be_nflows. `rrul`, on request, names the same four unmarked streams
+                        BE, BK, CS5 and EF
 
-Pings are raw samples, lost ones included; streams carry goodput, cwnd and smoothed RTT; the local
-link's qdisc is `qdisc_stats_localhost`. What flent has no place for is under `metadata.LAB`, which
-it ignores.
+Pings are raw samples, lost ones included. Streams have goodput, cwnd and smoothed RTT. The local
+link's qdisc is `qdisc_stats_localhost`. Other data is under `metadata.LAB`, which flent ignores.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ _PINGS = {"rrul": "UDP BE", "rrul_be": "UDP BE1", "rrul_be_nflows": "UDP BE"}
 
 @dataclass(frozen=True)
 class FlentChoice:
-    """Which part of a Run goes out, and as what."""
+    """The part of a Run to export, and the flent test to name it."""
 
     phase: str | None = None
-    """None: both, else upload, else download, whichever was finished."""
+    """None: the first finished phase of both, upload, download."""
     seed: int | None = None
-    """None: the first."""
+    """None: the first seed."""
     test: str = "auto"
 
 
@@ -66,9 +67,9 @@ def export(run: Run, path: Path, choice: FlentChoice | None = None) -> Path:
 
 
 def check_name(path: Path) -> None:
-    """Refuses a name under which flent would not take the file for one of its own."""
+    """Refuses a name that flent would not recognise as one of its files."""
     if not path.name.endswith((".flent.gz", ".flent")):
-        raise RunError(f"{path}: flent opens no file of that name", "end it in .flent.gz")
+        raise RunError(f"{path}: flent does not open such a name", "end it in .flent.gz")
 
 
 def document(run: Run, choice: FlentChoice | None = None) -> Json:
@@ -142,15 +143,14 @@ def document(run: Run, choice: FlentChoice | None = None) -> Json:
 
 @dataclass(frozen=True)
 class _Span:
-    """A part of the seed's time that goes out, and where: the load, or what is idle before or after
-    it."""
+    """An exported span of the seed's time: the load, or the idle time before or after it."""
 
     phase: Phase
     start_s: float
-    """Of the seed's clock."""
+    """Its start on the seed's clock."""
     end_s: float
     x_s: float
-    """Where it begins on flent's axis."""
+    """Its start on flent's axis."""
 
 
 def _spans(phases: Sequence[Phase], load: Phase, start_s: float) -> list[_Span]:
@@ -170,18 +170,18 @@ def _spans(phases: Sequence[Phase], load: Phase, start_s: float) -> list[_Span]:
 
 @dataclass(frozen=True)
 class _Window:
-    """What goes out, and where."""
+    """The exported spans and their place on flent's axis."""
 
     start_s: float
-    """Of the seed's clock: x = 0."""
+    """The time of x = 0 on the seed's clock."""
     grid: Floats
     epoch_s: float
     """Time of day at 0 of the seed's clock."""
     spans: Sequence[_Span]
 
     def x(self, t_s: Floats) -> Floats:
-        """Where times of the seed's clock lie on flent's axis; NaN: they don't go out. A phase's
-        end is the next one's."""
+        """Times of the seed's clock on flent's axis; NaN: not exported. A phase's end belongs to
+        the next phase."""
         x = np.full(t_s.shape, np.nan)
         for span in self.spans:
             inside = (t_s >= span.start_s) & (t_s < span.end_s)
@@ -189,7 +189,7 @@ class _Window:
         return x
 
     def column(self, x: Floats, values: Floats) -> list[float | None]:
-        """Means of what lies around each step; null where nothing does."""
+        """The mean of the values around each step; null without a value."""
         inside = np.isfinite(x) & np.isfinite(values)
         at = np.round(x[inside] / STEP_S).astype(np.int64)
         known = at < self.grid.size
@@ -201,7 +201,7 @@ class _Window:
         ]
 
     def epoch(self, x_s: float) -> float:
-        """A time of flent's axis as it is written: the time of day to the microsecond."""
+        """A time of flent's axis as the file has it: the time of day to the microsecond."""
         return round(self.epoch_s + self.start_s + x_s, 6)
 
 
@@ -229,7 +229,7 @@ class _Series:
     def computed(
         self, name: str, units: str, of: Sequence[str], how: Callable[[Sequence[float]], float]
     ) -> None:
-        """A series of flent's own making: of the others, step by step."""
+        """Adds a series that flent computes from others, step by step."""
         rows = zip(*(self.results[each] for each in of), strict=True)
         column: list[float | None] = []
         for row in rows:
@@ -248,7 +248,7 @@ def _chosen(whole: Cut, choice: FlentChoice) -> Part:
     loads = {part.phase.name: part for part in whole.parts if part.seed == seed and part.phase.kind in ("download", "upload", "both")}  # fmt: skip
     if not loads:
         raise RunError(
-            f"{whole.run.path} has no loaded phase", "flent's tests are of loads: measure one"
+            f"{whole.run.path} has no loaded phase", "flent's tests have a load: measure one"
         )
     if choice.phase is None:
         order = ("both", "upload", "download")
@@ -257,7 +257,7 @@ def _chosen(whole: Cut, choice: FlentChoice) -> Part:
         )
     if choice.phase not in loads:
         raise RunError(
-            f"{whole.run.path}: no load is called {choice.phase!r}", f"loads: {', '.join(loads)}"
+            f"{whole.run.path} has no load {choice.phase!r}", f"loads: {', '.join(loads)}"
         )
     return loads[choice.phase]
 
@@ -277,8 +277,8 @@ def _test(part: Part, asked: str) -> str:
     if asked not in fitting:
         streams = f"{counts['down']} streams down and {counts['up']} up"
         raise RunError(
-            f"the phase {part.phase.name!r} ({streams}) is no {asked}",
-            f"it can be: {', '.join(fitting)}",
+            f"the phase {part.phase.name!r} ({streams}) can't be exported as {asked}",
+            f"possible: {', '.join(fitting)}",
         )
     return asked
 
@@ -287,20 +287,24 @@ def _facts(run: Run, seed: int) -> MeasurementFacts:
     facts = run.meta.facts.get(str(seed))
     if facts is None:
         raise RunError(
-            f"{run.path} does not say when it began", "only measurements go out as .flent"
+            f"{run.path} has no time of day", "only measurements can be exported as .flent"
         )
     return facts
 
 
 def _add_pings(series: _Series, run: Run, part: Part, test: str, window: _Window) -> dict[str, str]:
-    """All targets; the server's take the names that the test's plots look for. Which series is
-    whose."""
+    """Adds the pings of all targets; those to the server get the names that the test's plots look
+    for. Returns the target of each series."""
     facts = _facts(run, part.seed)
-    told = {probe["name"]: probe for probe in facts["probes"]} if "probes" in facts else {}
+    probes = {probe["name"]: probe for probe in facts["probes"]} if "probes" in facts else {}
     answered = [name for name, pings in _all_pings(run, part.seed).items() if pings.answered.size]
-    server = told[answered[0]]["address"] if answered and answered[0] in told else None
-    at_server = [name for name in answered if name not in told or told[name]["address"] == server]
-    icmp = next((name for name in at_server if name in told and told[name]["how"] == "icmp"), None)
+    server = probes[answered[0]]["address"] if answered and answered[0] in probes else None
+    at_server = [
+        name for name in answered if name not in probes or probes[name]["address"] == server
+    ]
+    icmp = next(
+        (name for name in at_server if name in probes and probes[name]["how"] == "icmp"), None
+    )
     udp = next((name for name in at_server if name != icmp), None)
     names: dict[str, str] = {}
     if test in _PINGS and udp is not None:
@@ -315,7 +319,7 @@ def _add_pings(series: _Series, run: Run, part: Part, test: str, window: _Window
     for title, name in names.items():
         pings = every[name]
         x = window.x(pings.t_s)
-        runner = "IRTT" if name in told and told[name]["how"] == "udp" else "ping"
+        runner = "IRTT" if name in probes and probes[name]["how"] == "udp" else "ping"
         series.add(
             title,
             "ms",
@@ -342,7 +346,8 @@ def _all_pings(run: Run, seed: int) -> dict[str, Pings]:
 
 
 def _raw_pings(pings: Pings, x: Floats, window: _Window, *, numbered: bool) -> list[Json]:
-    """`numbered`: numbers without a gap say that none was lost but those that are marked."""
+    """The raw points. With `numbered` they have numbers without a gap, so that only the marked ones
+    count as lost."""
     found = []
     for i in np.flatnonzero(np.isfinite(x)):
         point: Json = {"t": window.epoch(float(x[i]))}
@@ -369,7 +374,7 @@ def _add_streams(series: _Series, part: Part, test: str, window: _Window) -> Non
             tail = f" BE::{number}" if test == "rrul_be_nflows" else f"::{number}"
         name = f"TCP {WORD[stream.direction]}{tail}"
         names[stream.direction].append(name)
-        # All of the load's own: what it got until its end is told at its end.
+        # All samples of the load are exported: the last one, at its end, covers the time before it.
         x = stream.t_s - window.start_s
         took = np.diff(np.concatenate(([part.phase.start_ns / S], stream.t_s)))
         raw: list[Json] = []
@@ -409,7 +414,7 @@ def _jain(shares: Sequence[float]) -> float:
 
 
 def _add_qdisc(series: _Series, run: Run, part: Part, window: _Window) -> str | None:
-    """The local link's egress; its interface, or None where none was seen."""
+    """Adds the qdisc of the local link. Returns its interface, or None without such a link."""
     link = next((link for link in run.meta.links if link.sampled), None)
     if link is None:
         return None

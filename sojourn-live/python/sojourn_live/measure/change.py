@@ -5,14 +5,14 @@ Phases that both measurements have are compared. For each load: what it adds to 
 without phases, such as a simulator's, are compared by their RTT after the warm-up.
 
 A change is significant if its 95 % interval excludes zero and it is large enough to matter to a
-person (`LEAST_MS`, `LEAST_SHARE`). The second condition is there because with enough samples any
+person (`LEAST_MS`, `LEAST_SHARE`). The second condition is needed because with enough samples any
 two afternoons differ in the third digit. The interval's method is reported with it:
 
-    paired    three repeats or more each, which took turns in time: over the differences of their
+    paired    three repeats or more each, which took turns in time: over the differences of the
               pairs
     repeats   three repeats or more each, one Run after the other: Welch's
-    blocks    fewer: the block bootstrap within each Run, which can't include what else changed
-              between them
+    blocks    fewer repeats: the block bootstrap within each Run, which does not include other
+              changes between the Runs
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class BeforeAfter:
 
     @property
     def headline(self) -> Change | None:
-        """The change that the verdict begins with: that of the 95th percentile of the delay under
-        load whose value, before or after, is the largest."""
+        """The change that the verdict begins with: of the 95th percentiles of the delay under load,
+        the one with the largest value before or after."""
         delays = [change for change in self.changes if change.what in (ADDED_P95, RTT_P95)]
         known = [change for change in delays if not math.isnan(change.difference.value)]
         return max(known, key=lambda change: max(change.before, change.after), default=None)
@@ -177,7 +177,7 @@ def _delays(pair: _Pair) -> list[Change]:
         return []
     kind = whole.kind(pair.name)
     if kind == IDLE:
-        # The second idle phase shows how the load's queue drained, not how the line is.
+        # The second idle phase shows how the load's queue drained, not the idle line.
         return [_delay(pair, RTT_MEDIAN, 50, added=False)] if pair.name == whole.idle else []
     added = kind != WHOLE and whole.idle is not None and pair.after.idle is not None
     names = (ADDED_MEDIAN, ADDED_P95) if added else (RTT_MEDIAN, RTT_P95)
@@ -194,14 +194,14 @@ def _delay(pair: _Pair, what: str, q: float, *, added: bool) -> Change:
 
     def read(whole: Cut) -> Callable[[Part], float]:
         def value(part: Part) -> float:
-            assert whole.target is not None, "asked above"
+            assert whole.target is not None, "`_delays` checked it"
             rtt = part.pings[whole.target].answered
             if rtt.size == 0:
                 return math.nan
             base = 0.0
             if added and whole.idle is not None:
-                # The repeat's own idle RTT, so that a change of the line between repeats has no
-                # effect.
+                # The base is the repeat's own idle RTT, so that a change of the line between
+                # repeats has no effect.
                 idle = [each for each in whole.of(whole.idle) if each.seed == part.seed]
                 rest = idle[0].pings[whole.target].answered if idle else np.empty(0)
                 base = float(np.median(rest)) if rest.size else math.nan

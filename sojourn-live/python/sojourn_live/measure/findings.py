@@ -2,9 +2,9 @@
 and where, every score. Pure.
 
     induced delay   percentile of the RTT under load - median of the idle RTT, ms
-    standing queue  largest running median of three RTTs under load - least RTT of all; a single
-                    late reply is no queue. In bytes: that time at the rate that the direction
-                    carried, with the headers of full segments
+    standing queue  largest running median of three RTTs under load - least RTT of all, because a
+                    single late reply is not a queue. In bytes: that time at the direction's rate,
+                    with the headers of full segments
     where           the nearest target whose delay rises by at least half as much as the farthest
                     one's
 
@@ -36,10 +36,10 @@ HEADERS = {4: 14 + 20 + 32, 6: 14 + 40 + 32}
 SEGMENT = 1448
 """Payload of a full segment on Ethernet, bytes, where it is not known."""
 RISES = 0.5
-"""A target shares a queue with the farthest one if its delay rises by at least this share of that
-one's."""
+"""A target shares a queue with the farthest target if its delay rises by at least this share of the
+farthest one's."""
 LEAST_RISE_MS = 5.0
-"""With a smaller rise at the farthest target there is no queue to locate."""
+"""If the delay of the farthest target rises by less, no queue is located."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class PhaseRow:
     retransmits: int | None
     """Segments that TCP retransmitted; None: not known."""
     induced: Induced | None
-    """None: an idle phase, or there is no idle one to compare with."""
+    """None: the phase is idle, or no idle phase was measured."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class Buffer:
     bytes: float
     mbps: float
     overflowed: bool | None
-    """Whether TCP retransmitted in this phase, so that the queue was full. Otherwise it may be
-    deeper. None: not known."""
+    """Whether TCP retransmitted in this phase, which shows that the queue was full. If not, the
+    buffer may be deeper. None: not known."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Place:
     rises: Mapping[str, float]
     """Induced delay (median) by target, the nearest first, ms."""
     after: str | None
-    """The last target whose delay does not rise; None: the nearest one's already does."""
+    """The last target whose delay does not rise; None: the delay of the nearest target rises."""
     nearest: str | None
     """The nearest target whose delay rises; None: none does."""
 
@@ -125,7 +125,7 @@ class Grade:
 
 @dataclass(frozen=True)
 class Score:
-    """One score: of the whole measurement, of each load, or both."""
+    """One score, for the whole measurement, for each load, or both."""
 
     name: str
     overall: Grade | None
@@ -146,7 +146,7 @@ class Findings:
     repeats: int
     asked: int
     by: str
-    """What the intervals are over: "repeats" or "blocks"."""
+    """The unit of the intervals: "repeats" or "blocks"."""
     rows: tuple[PhaseRow, ...]
     others: Mapping[str, Mapping[str, Spread]]
     """By target (including the Run's own) and phase."""
@@ -154,7 +154,7 @@ class Findings:
     places: tuple[Place, ...]
     scores: tuple[Score, ...]
     marks: marks.PathMarks | None
-    """What became of ECN and DSCP; None: it was not asked for."""
+    """Whether ECN and DSCP survive; None: measured without `--ecn`."""
     facts: tuple[MeasurementFacts, ...]
     """One for each repeat."""
 
@@ -181,8 +181,8 @@ class Findings:
 
     def to_dict(self) -> FindingsNumbers:
         """Plain values; NaN becomes None."""
-        whole = {**dataclasses.asdict(self), "induced_p95_ms": self.induced_p95_ms}
-        return cast(FindingsNumbers, _plain(whole))
+        values = {**dataclasses.asdict(self), "induced_p95_ms": self.induced_p95_ms}
+        return cast(FindingsNumbers, _plain(values))
 
 
 def find(run: Run) -> Findings:
@@ -229,7 +229,7 @@ def spread(whole: Cut, name: str, target: str) -> Spread:
 
 
 def counted(counts: Iterable[int | None]) -> int | None:
-    """Their sum; None: one of them is not known."""
+    """The sum of the counts; None if one of them is not known."""
     known = list(counts)
     return None if None in known else sum(filter(None, known))
 
@@ -274,7 +274,7 @@ def induced(whole: Cut, name: str, by: str) -> Induced | None:
 
 
 def pieces(whole: Cut, name: str) -> list[Floats]:
-    """The RTTs of the Run's target in each repeat of a phase, ms, in order of sending."""
+    """RTTs of the Run's target in each repeat of a phase, ms, in order of sending."""
     return (
         [part.pings[whole.target].answered for part in whole.of(name)]
         if whole.target is not None
@@ -361,13 +361,13 @@ def _wire(whole: Cut, direction: str) -> float:
 
 
 def _sent_again(parts: Sequence[Part], direction: str | None = None) -> int | None:
-    """Segments retransmitted by the streams of these phases; None: not known of all of them."""
+    """Segments retransmitted by the streams of these phases; None if one count is not known."""
     each = _retransmits(parts, direction)
     return counted(each) if each else None
 
 
 def _retransmits(parts: Sequence[Part], direction: str | None = None) -> list[int | None]:
-    """Of each stream."""
+    """Segments retransmitted by each stream."""
     return [
         stream.retransmits
         for part in parts
@@ -377,7 +377,8 @@ def _retransmits(parts: Sequence[Part], direction: str | None = None) -> list[in
 
 
 def _overflowed(parts: Sequence[Part], direction: str) -> bool | None:
-    """Whether any stream retransmitted; None: none is known to, and of some it is not known."""
+    """Whether any stream retransmitted; None: no stream with a known count did, and some counts are
+    not known."""
     known = _retransmits(parts, direction)
     return any(known) or (None if not known or None in known else False)
 
@@ -397,8 +398,8 @@ def _one_way(part: Part, target: str, direction: str) -> float:
 
 
 def _settled(part: Part, direction: str) -> float:
-    """The rate that a direction carried once it ran: the median of goodput by seconds over the
-    phase's second half."""
+    """A direction's rate after its start: the median of the goodput in each second of the phase's
+    second half."""
     t, mbps = part.goodput(direction)
     if t.size == 0:
         return math.nan
@@ -415,8 +416,8 @@ def _settled(part: Part, direction: str) -> float:
 
 
 def places(whole: Cut) -> list[Place]:
-    """Where the queue of each load is, as far as several targets show it. A load both ways has two
-    queues, so it is located only where neither way was measured alone."""
+    """The place of each load's queue, as far as several targets show it. A load in both directions
+    has two queues, so it is used only if neither direction was measured alone."""
     if whole.idle is None:
         return []
     idle = {
@@ -442,17 +443,17 @@ ELSEWHERE, SERVER = 100, 1000
 
 
 def _hops(run: Run, target: str) -> int:
-    """A target's distance in routers, where the session knows it. The idle RTT orders those that
-    are equal."""
+    """A target's distance in routers, as far as the session knows it. Equal distances are ordered
+    by idle RTT."""
     for fact in run.meta.facts.values():
         if "probes" not in fact:
             continue
-        told = next((probe for probe in fact["probes"] if probe["name"] == target), None)
-        if told is None:
+        probe = next((probe for probe in fact["probes"] if probe["name"] == target), None)
+        if probe is None:
             continue
-        if told["address"] == fact["server"]["address"]:
+        if probe["address"] == fact["server"]["address"]:
             return SERVER
-        if told["address"] == fact["client"]["gateway"]:
+        if probe["address"] == fact["client"]["gateway"]:
             return 1
         hop = re.match(r"hop (\d+)", target)
         return int(hop[1]) if hop else ELSEWHERE
@@ -515,7 +516,7 @@ LOADS = ("download", "upload", "both")
 
 
 def _measured_rpms(run: Run) -> list[Score]:
-    """The scores of a measurement of responsiveness, from requests that were sent: means over its
+    """The scores of a measurement of responsiveness, from real HTTP requests: means over its
     repeats."""
     results = responsiveness.results(run)
     formulas: dict[str, tuple[Callable[[responsiveness.RpmResult], float], str]] = {

@@ -1,21 +1,20 @@
 """95 % intervals for numbers of a measurement: over repeats, or over blocks of time within one.
 Pure.
 
-Successive RTTs are correlated, because a queue fills and drains over seconds. A hundred of them are
+Successive RTTs are correlated, because a queue fills and drains over seconds. A hundred RTTs are
 worth fewer independent ones, and the textbook's interval would be far too narrow. There are two
-ways:
+methods:
 
     repeats   each repeat is one independent number. Their mean has Student's t interval. The
               difference of two measurements has Welch's or, if the repeats were interleaved in time
-              (A B A B), that of the paired differences, which removes a drift of the line. Used
-              from three repeats on.
+              (A B A B), that of the paired differences, which removes a drift of the line. This
+              method is used from three repeats on.
     blocks    the circular block bootstrap (Politis and Romano 1992): the samples are resampled in
               blocks of successive ones, long enough that neighbouring blocks are nearly
               independent, and the statistic is computed each time. The interval is from the 2.5th
               to the 97.5th percentile of the results.
 
-Repeats include what changes from one measurement to the next (the evening's neighbours). Blocks
-can't.
+Repeats include changes from one measurement to the next (the evening's neighbours). Blocks can't.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ def interleaved(before: Sequence[int], after: Sequence[int]) -> bool:
 
 def memory(values: Floats) -> float:
     """The integrated autocorrelation time: 1 + 2 sum of the autocorrelation, up to the lag at which
-    it first falls below 0. So many successive samples are worth one independent one.
+    it first falls below 0. This many successive samples are worth one independent sample.
 
     Independent samples have 1 or little more; pings at 20/s over a sawtooth of 5 s have some 30.
     """

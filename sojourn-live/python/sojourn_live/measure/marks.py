@@ -1,7 +1,7 @@
-"""What became of ECN and DSCP on the way, from the facts of a measurement with `--ecn`. Pure.
+"""Whether ECN and DSCP survive the path, from the facts of a measurement with `--ecn`. Pure.
 
-Each DS field was sent some times each way without load (crates/live, session/marking.rs). Under load
-ECN-capable probes show whether a queue marks, and so does what ECN told TCP. All repeats are pooled.
+Without load, each DS field was sent several times each way (crates/live, session/marking.rs). Under
+load, ECN-capable probes and TCP's ECN counters show whether a queue marks. All repeats are pooled.
 """
 
 from __future__ import annotations
@@ -15,68 +15,68 @@ from sojourn import units
 from sojourn.facts import ArrivedMarks, MeasurementFacts, SessionMarks
 
 Fate: TypeAlias = Literal["kept", "changed", "mixed", "lost", "unknown"]
-"""Of a field: all arrive as they were sent; none does; some do; none arrives, though unmarked ones do;
-nothing is known."""
+"""Outcome of a field. kept: all packets arrive with it; changed: none does; mixed: some do; lost:
+no packet arrives, though unmarked ones do; unknown: neither these nor unmarked ones arrive."""
 WAYS = ("up", "down")
 ECN_NAMES = {0b00: "Not-ECT", 0b01: "ECT(1)", 0b10: "ECT(0)", 0b11: "CE"}
 ECN_FIELDS = (0b10, 0b01, 0b11)
 CE = 0b11
 NQB = 45
-"""RFC 9956's codepoint, which has no name among those of a scenario."""
+"""RFC 9956's codepoint. Scenarios have no name for it."""
 LOADED = {"download": ("down",), "upload": ("up",), "both": ("down", "up")}
 
 
 @dataclass(frozen=True)
 class FieldOutcome:
-    """A DS field that was sent one way."""
+    """A DS field that was sent in one direction, and the fields that it arrived as."""
 
     direction: str
     field: str
     """Its name: `ECT(0)`, `EF`."""
     is_ecn: bool
-    """It is one of ECN's, without a codepoint."""
+    """Whether it has ECN's bits only, without a codepoint."""
     sent: int
     arrived: Mapping[str, int]
-    """Names of the fields with which they came, and how many each."""
+    """Packets by the name of the field that they arrived with."""
     fate: Fate
 
 
 @dataclass(frozen=True)
 class MarkedPhase:
-    """What was marked in a phase with load, in a direction that it loads."""
+    """Marks in a loaded phase, in a direction that it loads."""
 
     phase: str
     direction: str
     probes: int
     """ECN-capable probes that arrived."""
     probes_marked: int
-    """Of them those that arrived with CE."""
+    """The probes among them that arrived with CE."""
     streams: int
-    """TCP connections that told; 0: none did."""
+    """TCP connections whose ECN counters are known."""
     streams_ecn: int
-    """Of them those that agreed on ECN."""
+    """The connections among them that negotiated ECN."""
     segments: int
     segments_marked: int
 
 
 @dataclass(frozen=True)
 class PathMarks:
-    """Everything."""
+    """All findings about ECN and DSCP."""
 
     answered: bool
-    """The server answered some of these requests."""
+    """Whether the server answered any request of this test."""
     path: tuple[FieldOutcome, ...]
     loads: tuple[MarkedPhase, ...]
 
 
 def find(facts: Sequence[MeasurementFacts]) -> PathMarks | None:
-    """None: it was not asked for."""
-    told = [(fact, marks) for fact in facts if (marks := _marks(fact)) is not None]
-    if not told:
+    """The findings of all repeats; None: measured without `--ecn`."""
+    marked = [(fact, marks) for fact in facts if (marks := _marks(fact)) is not None]
+    if not marked:
         return None
-    every = [each for _, each in told]
+    every = [each for _, each in marked]
     return PathMarks(
-        any(each["answered"] for each in every), tuple(_path(every)), tuple(_loads(told))
+        any(each["answered"] for each in every), tuple(_path(every)), tuple(_loads(marked))
     )
 
 
@@ -103,12 +103,12 @@ def _counts(arrived: Iterable[ArrivedMarks]) -> Counter[int]:
 
 def _path(marks: Sequence[SessionMarks]) -> list[FieldOutcome]:
     sent: Counter[tuple[str, int]] = Counter()
-    came: dict[tuple[str, int], Counter[int]] = {}
+    arrived: dict[tuple[str, int], Counter[int]] = {}
     for each in marks:
-        for one in each["path"]:
-            key = (one["direction"], one["ds"])
-            sent[key] += one["sent"]
-            came.setdefault(key, Counter()).update(_counts(one["arrived"]))
+        for field in each["path"]:
+            key = (field["direction"], field["ds"])
+            sent[key] += field["sent"]
+            arrived.setdefault(key, Counter()).update(_counts(field["arrived"]))
     return [
         FieldOutcome(
             direction,
@@ -116,9 +116,9 @@ def _path(marks: Sequence[SessionMarks]) -> list[FieldOutcome]:
             ds < 4,
             sent[direction, ds],
             {name(other): count for other, count in sorted(counts.items())},
-            _fate(ds, counts, came.get((direction, 0), Counter())),
+            _fate(ds, counts, arrived.get((direction, 0), Counter())),
         )
-        for (direction, ds), counts in came.items()
+        for (direction, ds), counts in arrived.items()
     ]
 
 
@@ -131,9 +131,9 @@ def _fate(ds: int, counts: Counter[int], unmarked: Counter[int]) -> Fate:
     return "mixed" if counts[ds] else "changed"
 
 
-def _loads(told: Sequence[tuple[MeasurementFacts, SessionMarks]]) -> list[MarkedPhase]:
+def _loads(marked: Sequence[tuple[MeasurementFacts, SessionMarks]]) -> list[MarkedPhase]:
     found: dict[tuple[str, str], Counter[str]] = {}
-    for fact, marks in told:
+    for fact, marks in marked:
         phases = fact["phases"]
         for load in marks["loads"]:
             phase = phases[load["phase"]]
@@ -178,8 +178,8 @@ def sentences(marks: PathMarks) -> list[str]:
     """Whether ECN and DSCP survive, and whether a queue marks."""
     if not marks.answered:
         return [
-            "What becomes of ECN and DSCP can't be said: the server answered none of the requests that ask. It is older, or something "
-            "drops them."
+            "Whether ECN and DSCP survive is not known: the server answered no request of this test. It is an older version, or "
+            "the path drops these packets."
         ]
     ecn = [one for one in marks.path if one.is_ecn and one.field != ECN_NAMES[0]]
     dscp = [one for one in marks.path if not one.is_ecn]
@@ -213,22 +213,22 @@ def _became(one: FieldOutcome) -> str:
     if one.fate == "lost":
         return "never arrived, though unmarked packets did"
     if one.fate == "unknown":
-        return "never arrived, as little as unmarked packets"
+        return "never arrived, and neither did unmarked packets"
     others = [name for name in one.arrived if name != one.field]
-    # A packet that lost its codepoint bears none: CS0.
+    # A packet that lost its codepoint arrives as CS0.
     shown = _or(["CS0" if not one.is_ecn and name == ECN_NAMES[0] else name for name in others])
     return f"arrived as {shown}" if one.fate == "changed" else f"arrived partly as {shown}"
 
 
 def _seen(loads: Sequence[MarkedPhase]) -> list[str]:
-    """What was marked, a sentence for each phase and direction; one for all, where none saw anything."""
+    """A sentence on marks for each phase and direction, or one for all if no mark was seen."""
     unseen = [one for one in loads if not one.probes_marked and not one.streams_ecn]
     if len(loads) < 2 or len(unseen) < len(loads) or len({one.streams > 0 for one in loads}) > 1:
         return [_marked(one) for one in loads]
     under = _and(list(dict.fromkeys(_load(one) for one in loads)))
     probes = sum(one.probes for one in loads)
-    told = f"none of {probes} ECN-capable probes arrived with CE, and {_without_ecn(loads[0])}"
-    return [f"Under {under} no queue was seen to mark: {told}."]
+    seen = f"none of {probes} ECN-capable probes arrived with CE, and {_without_ecn(loads[0])}"
+    return [f"Under {under} no queue was seen to mark: {seen}."]
 
 
 def _load(one: MarkedPhase) -> str:
@@ -237,8 +237,8 @@ def _load(one: MarkedPhase) -> str:
 
 def _without_ecn(one: MarkedPhase) -> str:
     if one.streams == 0:
-        return "what ECN told TCP is not known"
-    return "TCP did not use ECN (sysctl net.ipv4.tcp_ecn=1 at the sender asks for it)"
+        return "TCP's ECN counters are not known"
+    return "TCP did not use ECN (sysctl net.ipv4.tcp_ecn=1 at the sender enables it)"
 
 
 def _marked(one: MarkedPhase) -> str:

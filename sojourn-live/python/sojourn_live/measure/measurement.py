@@ -1,10 +1,9 @@
 """A measurement as a Run: the tables of sessions, one seed for each repeat.
 
-So figures, reports and comparisons read it as any other Run. A repeat is written after each of its
-phases, in the place of what it was before: whatever ends the process, the phases that were complete
-are a Run. Two things that only a measurement has
-are in meta.json: the phases of each seed, and its facts (clocks, lateness, who answered).
-`scenario.toml` has what was asked for.
+So figures, reports and comparisons read it like any other Run. A repeat is written again after each
+of its phases: however the process ends, its complete phases are a Run. meta.json has two things
+that only a measurement has: the phases of each seed, and its facts (clocks, lateness, who
+answered). `scenario.toml` has the settings.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def measure(
     how: MeasurementSettings | None = None,
     reached: MeasurementProgress | None = None,
 ) -> MeasurementOutcome:
-    """Measures as often as asked. A repeat that ended early has its phases so far.
+    """Measures `how.repeats` times. A repeat that ended early keeps its phases so far.
 
     Raises:
         LiveError: nothing could be measured.
@@ -63,10 +62,10 @@ def measure(
     from sojourn_live.measure import session
 
     def one(repeat: int, keep: Keeper | None) -> tuple[Tables, SessionFacts]:
-        got = session.measure(
-            plan, _told(reached, repeat), keep and (lambda some: keep(some.tables, some.facts))
+        whole = session.measure(
+            plan, _progress(reached, repeat), keep and (lambda part: keep(part.tables, part.facts))
         )
-        return got.tables, got.facts
+        return whole.tables, whole.facts
 
     def begin(facts: SessionFacts, how: MeasurementSettings) -> Run:
         return start(plan, facts, how)
@@ -76,7 +75,7 @@ def measure(
 
 _Facts = TypeVar("_Facts", bound=MeasurementFacts)
 Keeper: TypeAlias = Callable[[Tables, MeasurementFacts], None]
-"""Writes what a repeat has so far, in the place of what it had before."""
+"""Writes a repeat's data so far over its former data."""
 
 
 def repeated(
@@ -85,9 +84,9 @@ def repeated(
     begin: Callable[[_Facts, MeasurementSettings], Run],
     one: Callable[[int, Keeper | None], tuple[Tables, _Facts]],
 ) -> MeasurementOutcome:
-    """Measures as often as asked, and writes each repeat as it grows.
+    """Measures `how.repeats` times, and writes each repeat as it grows.
 
-    `repeat_bytes`: disk space that a repeat may take. `begin`: makes the Run, without a seed yet.
+    `repeat_bytes`: disk space that a repeat may take. `begin`: creates the Run, without a seed yet.
     `one`: measures the repeat of this number, from 0.
     """
     if how.out is None:
@@ -114,7 +113,7 @@ def _repeated(
     for repeat in range(how.repeats):
         put = partial(write, repeat + 1)
         try:
-            # A temporary Run goes with its process.
+            # A temporary Run ends with its process, so partial repeats need no file.
             tables, facts = one(repeat, None if how.out is None else put)
         except KeyboardInterrupt:
             return MeasurementOutcome(run, interrupted=True)
@@ -134,7 +133,7 @@ def _repeated(
     return MeasurementOutcome(run)
 
 
-def _told(
+def _progress(
     reached: MeasurementProgress | None, repeat: int
 ) -> Callable[[int, int, str], bool] | None:
     return None if reached is None else lambda now, whole, phase: reached(repeat, now, whole, phase)
@@ -170,9 +169,9 @@ def began_at(facts: MeasurementFacts) -> datetime:
 
 
 def _with(plan: SessionPlan, facts: SessionFacts) -> str:
-    """The congestion controls of those who send in the phases that were asked for."""
-    told = facts["load"]["congestion"]
-    senders = {"download": [told["server"]], "upload": [told["client"]]}
+    """The congestion controls of the senders in the plan's phases."""
+    congestion = facts["load"]["congestion"]
+    senders = {"download": [congestion["server"]], "upload": [congestion["client"]]}
     senders["both"] = senders["download"] + senders["upload"]
     used = {one for phase in plan.phases for one in senders.get(phase.kind, [])} - {""}
     return " " + " and ".join(sorted(used)) if used else ""

@@ -1,8 +1,8 @@
-"""A line over time: the measurements of one folder, and the times without one.
+"""A line over time: the measurements and the failures of one folder.
 
-`sojourn measure --every` keeps each measurement as a Run named after its time (UTC), so every verb
-that takes Runs takes the folder. A time at which nothing could be measured is a line of JSON in
-`failed.jsonl`: {"t_ns": since 1970, "why": words}.
+`sojourn measure --every` writes each measurement as a Run named after its time (UTC), so every verb
+that takes Runs takes the folder. A failed measurement is a line of JSON in `failed.jsonl`:
+{"t_ns": since 1970, "why": words}.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class MeasurementEntry:
     idle_ms: float = math.nan
     """Median RTT of the idle line."""
     added_ms: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    """What a load adds to that at the 95th percentile, by the load's kind."""
+    """95th percentile of the RTT under a load less the idle median, by the load's kind."""
     mbps: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    """Goodput by direction, "down" and "up"; from a load in that direction only, where there was
-    one."""
+    """Goodput by direction, "down" and "up". A load in that direction only is preferred to one in
+    both."""
     grade: str = ""
     """DSLReports's grade; "": there is none."""
 
@@ -97,7 +97,7 @@ def read(folder: Path) -> list[MeasurementEntry]:
     """A folder's measurements and failures in order of time.
 
     Raises:
-        RunError: it has none, or a line of its failures can't be read.
+        RunError: the folder has neither, or a line of its failures can't be read.
     """
     runs = [Run.open(path) for path in _folders(folder)]
     entries = _failures(folder / FAILED)
@@ -109,15 +109,15 @@ def read(folder: Path) -> list[MeasurementEntry]:
         ]
     if not entries:
         raise RunError(
-            f"{folder} holds no measurements",
-            "give the folder that `sojourn measure --every` writes",
+            f"{folder} contains no measurements",
+            "give the output folder of `sojourn measure --every`",
         )
     return sorted(entries, key=lambda each: each.t_ns)
 
 
 def index(folder: Path) -> None:
-    """Makes the folder readable for verbs that take the folder of a comparison: it lists all its
-    Runs."""
+    """Writes the list of the folder's Runs, so that verbs that take the folder of a comparison read
+    it."""
     write_index(folder, (path.name for path in _folders(folder)))
 
 
@@ -129,16 +129,16 @@ def _folders(folder: Path) -> list[Path]:
 def _failures(file: Path) -> list[MeasurementEntry]:
     try:
         lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
-        told = [json.loads(line) for line in lines]
-        return [MeasurementEntry(int(one["t_ns"]), why=str(one["why"])) for one in told]
+        failures = [json.loads(line) for line in lines]
+        return [MeasurementEntry(int(each["t_ns"]), why=str(each["why"])) for each in failures]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(
-            f"{file} can't be read: {error}", "remove it, or the line that is no JSON"
+            f"{file} can't be read: {error}", "remove it, or the line that is not JSON"
         ) from None
 
 
 def failed(folder: Path, t_ns: int, why: str) -> MeasurementEntry:
-    """Appends a time at which nothing could be measured to the folder's failures."""
+    """Appends a failed measurement to the folder's failures."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / FAILED).open("a", encoding="utf-8") as file:

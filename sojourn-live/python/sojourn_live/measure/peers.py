@@ -1,9 +1,9 @@
-"""A peer's view of our load: another host near us probed the same server meanwhile. Where the peer's
-delay rises with ours, the queue is on the way that both share; where it does not, it is in what is ours
-alone: this host, its Wi-Fi. Pure.
+"""Compares our load with the probes of a peer: another host near us that probed the same server at
+the same time. If the peer's delay rises with ours, the queue is on the shared path. If it does not,
+the queue is in our own part: this host, its Wi-Fi. Pure.
 
-Both sessions know the server's clock on their own, so the peer's probes are put on our time without a
-clock that the two hosts share. The rules are those of `findings.places`.
+Each session knows the server's clock, so the peer's probes are put on our time although the two
+hosts share no clock. The thresholds are those of `findings.places`.
 """
 
 from __future__ import annotations
@@ -25,46 +25,49 @@ from sojourn_live.measure import findings
 from sojourn_live.measure.phases import IDLE, cut
 
 Whose: TypeAlias = Literal["shared", "own", "none", "unknown"]
-"""Where the queue is: on the way that both share; in what is ours alone; there is none; it can't be
-said."""
+"""The place of the queue. shared: on the shared path; own: in our own part; none: there is no
+queue; unknown: not known."""
 FEWEST = 10
-"""Answered probes of the peer in a phase, for a median."""
+"""The least number of answered probes of the peer in a phase, for a median."""
 MOST_APART_S = 120.0
-"""By how much the two hosts' times of day may differ from what the server's clock says: more, and the
-two did not measure with the same server."""
+"""The most that the two hosts' times of day may differ by the server's clock. If they differ more,
+the two did not measure with the same server."""
+
+
+FIRST, PEER = "the first measurement", "the peer's measurement"
 
 
 @dataclass(frozen=True)
 class PeerPhase:
-    """A load of ours, as both saw it."""
+    """A load of ours, as measured at both hosts."""
 
     phase: str
     our_rise_ms: float
     """Median RTT under the load, above the idle median; NaN: not known."""
     peer_rise_ms: float
     peer_probes: int
-    """Answered ones of the peer in this phase."""
+    """Answered probes of the peer in this phase."""
     whose: Whose
 
 
 @dataclass(frozen=True)
 class PeerView:
-    """All loads."""
+    """All loads of a measurement, as measured at both hosts."""
 
     target: str
-    """Ours."""
+    """Our target."""
     peer_target: str
     phases: tuple[PeerPhase, ...]
 
 
 @dataclass(frozen=True)
 class OurTime:
-    """The peer's seconds as ours, of the first repeat of each."""
+    """Converts the peer's times to ours, in the first repeat of each."""
 
     rate: float
-    """Our seconds for one of the peer's."""
+    """Our seconds in one second of the peer."""
     begin_s: float
-    """Where the peer's 0 is."""
+    """The peer's time 0 on our clock."""
 
     def of(self, t_s: Floats) -> Floats:
         """Times of the peer on our clock, s."""
@@ -75,12 +78,12 @@ def _session(run: Run, seed: int, whose: str) -> tuple[SessionFacts, SessionCloc
     facts = run.meta.facts.get(str(seed))
     if facts is None or "clock" not in facts or "probes" not in facts:
         raise UserError(
-            f"{whose} is no measurement with a server of ours",
-            "give what sojourn measure or sojourn-probe measure kept",
+            f"{whose} is not a measurement with sojourn serve",
+            "give a result of sojourn measure or sojourn-probe measure",
         )
     if facts["clock"]["offset_ns"] is None:
         raise UserError(
-            f"{whose} does not know the server's clock: no echo came back",
+            f"{whose} has no reading of the server's clock: no UDP probe was answered",
             "measure again, with --ping udp",
         )
     return facts, facts["clock"]
@@ -93,15 +96,12 @@ def _of_server(t_s: Floats, clock: SessionClock) -> Floats:
 
 
 def our_time(ours: Run, peer: Run) -> OurTime:
-    """How the peer's clock is to ours, by the server's, which both know.
+    """The conversion from the peer's clock to ours, by the server's clock, which both know.
 
     Raises:
         UserError: one of them does not know the server's clock.
     """
-    clocks = [
-        _session(run, run.seeds[0], whose)[1]
-        for run, whose in ((ours, "the first"), (peer, "the peer's"))
-    ]
+    clocks = [_session(run, run.seeds[0], whose)[1] for run, whose in ((ours, FIRST), (peer, PEER))]
     (zero, second), (their_zero, their_second) = (
         _of_server(np.array([0.0, 1.0]), clock) for clock in clocks
     )
@@ -110,7 +110,7 @@ def our_time(ours: Run, peer: Run) -> OurTime:
 
 
 def watching(runs: Sequence[Run]) -> dict[int, PeerView]:
-    """Which of these Runs, by their places, watched the load of the first, and what they saw: what
+    """The views of the Runs that watched the load of the first, by place in the list. These
     measured without load, with the same server, at the same time."""
     found: dict[int, PeerView] = {}
     if not runs or not cut(runs[0]).loads:
@@ -124,7 +124,7 @@ def watching(runs: Sequence[Run]) -> dict[int, PeerView]:
 
 
 def _probes(run: Run, whose: str) -> tuple[str, Floats, Floats]:
-    """Target, times on the server's clock in s, RTTs in ms (NaN: lost), of all seeds."""
+    """Target, times on the server's clock in s, and RTTs in ms (NaN: lost) of all seeds."""
     whole = cut(run)
     if whole.target is None:
         raise UserError(f"{whose} has no probes", "measure again, with --ping udp")
@@ -142,14 +142,14 @@ def find(ours: Run, peer: Run) -> PeerView:
     """Both views of our loads.
 
     Raises:
-        UserError: they are no two measurements with the same server at the same time.
+        UserError: the two did not measure with the same server at the same time.
     """
     whole = cut(ours)
-    peer_target, times, rtts = _probes(peer, "the peer's")
-    peer_facts, peer_clock = _session(peer, peer.seeds[0], "the peer's")
+    peer_target, times, rtts = _probes(peer, PEER)
+    peer_facts, peer_clock = _session(peer, peer.seeds[0], PEER)
     spans: dict[str, list[tuple[float, float]]] = {}
     for part in whole.parts:
-        facts, clock = _session(ours, part.seed, "the first")
+        facts, clock = _session(ours, part.seed, FIRST)
         _check_same(facts, clock, peer_facts, peer_clock)
         ends = np.array([part.phase.start_ns, part.phase.end_ns]) / 1e9
         begin, end = _of_server(ends, clock)
@@ -165,17 +165,17 @@ def find(ours: Run, peer: Run) -> PeerView:
     base = np.concatenate([during(name) for name in idle]) if idle else np.empty(0)
     if base.size < FEWEST:
         raise UserError(
-            f"the peer has {base.size} probes in our idle phases: there is nothing to compare with",
-            "begin to measure at the peer before, and let it go on until we have ended: --phase idle --idle 90s",
+            f"the peer has {base.size} probes in our idle phases, too few to compare with",
+            "start the peer's measurement before ours and end it after ours: --phase idle --idle 90s",
         )
     our_idle = whole.rtts(whole.idle)
     found = []
     for name in whole.loads:
-        loaded, seen = whole.rtts(name), during(name)
+        loaded, at_peer = whole.rtts(name), during(name)
         our_rise = _median(loaded) - _median(our_idle)
-        peer_rise = _median(seen) - _median(base) if seen.size >= FEWEST else math.nan
+        peer_rise = _median(at_peer) - _median(base) if at_peer.size >= FEWEST else math.nan
         found.append(
-            PeerPhase(name, our_rise, peer_rise, int(seen.size), _whose(our_rise, peer_rise))
+            PeerPhase(name, our_rise, peer_rise, int(at_peer.size), _whose(our_rise, peer_rise))
         )
     return PeerView(whole.target or "", peer_target, tuple(found))
 
@@ -183,7 +183,7 @@ def find(ours: Run, peer: Run) -> PeerView:
 def _check_same(
     ours: SessionFacts, clock: SessionClock, peer: SessionFacts, peer_clock: SessionClock
 ) -> None:
-    """By the times of day at which the server's clock showed 0."""
+    """Refuses two different servers: the times of day at which the server's clock was 0 differ."""
     zeros = [
         facts["zero_ns"] / 1e9 - (known["offset_ns"] or 0.0) / 1e9
         for facts, known in ((ours, clock), (peer, peer_clock))
@@ -192,7 +192,7 @@ def _check_same(
     if apart > MOST_APART_S:
         raise UserError(
             f"the two did not measure with the same server, or their times of day are {apart:.0f} s apart",
-            "both have to measure with one server that is not started anew in between",
+            "measure both with one server, without restarting it in between",
         )
 
 
@@ -212,28 +212,28 @@ def _whose(our_rise: float, peer_rise: float) -> Whose:
 
 def sentences(view: PeerView) -> list[str]:
     """A sentence for each load."""
-    return [_said(one) for one in view.phases]
+    return [_sentence(phase) for phase in view.phases]
 
 
-def _said(one: PeerPhase) -> str:
-    load = one.phase.replace("both", "load both ways").capitalize()
-    ours = f"{load} adds {three(one.our_rise_ms)} ms here"
-    match one.whose:
+def _sentence(phase: PeerPhase) -> str:
+    load = phase.phase.replace("both", "load both ways").capitalize()
+    ours = f"{load} adds {three(phase.our_rise_ms)} ms here"
+    match phase.whose:
         case "none":
-            return f"{load} adds hardly anything here ({three(max(one.our_rise_ms, 0.0))} ms): there is no queue to look for."
+            return f"{load} adds hardly any delay here ({three(max(phase.our_rise_ms, 0.0))} ms): there is no queue to locate."
         case "unknown":
-            return f"{load}: where the queue is can't be said, the peer has {one.peer_probes} answered probes in this phase."
+            return f"{load}: the place of the queue is not known, because the peer has only {phase.peer_probes} answered probes in this phase."
         case "shared":
-            return f"{ours} and {three(one.peer_rise_ms)} ms at the peer: the queue is on the way that both share."
+            return f"{ours} and {three(phase.peer_rise_ms)} ms at the peer: the queue is on the shared path."
     return (
-        f"{ours} and {three(max(one.peer_rise_ms, 0.0))} ms at the peer: the queue is in what is ours alone, this host or its way to "
-        "where the two meet (its Wi-Fi)."
+        f"{ours} and {three(max(phase.peer_rise_ms, 0.0))} ms at the peer: the queue is in our own part, this host or its way to the "
+        "shared path (its Wi-Fi)."
     )
 
 
 def rows(view: PeerView) -> Sequence[tuple[str, float, float, int, str]]:
-    """Load, our rise and the peer's in ms, the peer's probes, whose queue it is."""
+    """Load, our rise and the peer's in ms, the peer's probes, and the place of the queue."""
     return [
-        (one.phase, one.our_rise_ms, one.peer_rise_ms, one.peer_probes, one.whose)
-        for one in view.phases
+        (phase.phase, phase.our_rise_ms, phase.peer_rise_ms, phase.peer_probes, phase.whose)
+        for phase in view.phases
     ]

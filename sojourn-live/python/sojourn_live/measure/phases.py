@@ -2,7 +2,7 @@
 Pure, except for reading the Run.
 
 A probe belongs to the phase in which it was sent, bytes to the phase in which they arrived. Between
-two phases the load's queue drains; that time belongs to none. A Run without phases, such as a
+two phases the load's queue drains; that time belongs to no phase. A Run without phases, such as a
 simulator's, is one phase: everything after its warm-up.
 """
 
@@ -23,8 +23,8 @@ IDLE = "idle"
 WHOLE = "whole"
 """The kind of the only phase in a Run without phases."""
 UNSAMPLED = 2.0
-"""Where the last sample of a phase is no further from its end than this many intervals, the rest of
-the phase is in no mean."""
+"""If the last sample of a phase is at most this many intervals before its end, means leave out the
+rest of the phase."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Pings:
     """The one-way part from here to the target, accurate relative to its least only; NaN: not
     known."""
     losses_known: bool = True
-    """Whether a probe without an answer is here; else only answered ones are."""
+    """Whether lost probes are included; if not, only answered ones are."""
 
     @property
     def answered(self) -> Floats:
@@ -115,7 +115,7 @@ class Part:
         took = np.diff(np.concatenate(([self.phase.start_ns / 1e9], t)))
         measured, rest = float(took.sum()), self.phase.end_ns / 1e9 - float(t[-1])
         if rest > UNSAMPLED * float(np.median(took)):
-            # No sample is due only a little later: nothing arrived until the phase's end.
+            # The next sample is overdue: nothing arrived until the phase's end.
             measured += rest
         return float((total * took).sum()) / measured if measured > 0 else math.nan
 
@@ -247,8 +247,8 @@ def _pings(table: pl.DataFrame | None, phase: Phase, losses_known: bool) -> Ping
 
 
 def _stream(table: pl.DataFrame, flow: FlowInfo, phase: Phase) -> list[Stream]:
-    """The samples of a connection in this phase; empty without samples, and where nothing arrived
-    while idle. The first interval begins with the phase."""
+    """The samples of a connection in this phase; empty without samples, and in an idle phase
+    without arrivals. The first interval begins with the phase."""
     t = table["t_ns"].to_numpy()
     inside = (t > phase.start_ns) & (t <= phase.end_ns)
     if not inside.any():

@@ -1,4 +1,4 @@
-"""What a session is asked for, and what it brings: plain values, on any system."""
+"""The plan of a session and its result, as plain values that exist on any system."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ S = 10**9
 
 
 class LiveError(UserError):
-    """Nothing could be measured. `problem` says what and where, `hint` what to do."""
+    """Nothing could be measured. `problem` names the cause and the place, `hint` the remedy."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class ProbeTarget:
     how: str
     """icmp, or udp: our own echo, which only the server answers."""
     address: str = "server"
-    """An address or a host's name; "server"; "gateway": the first router on the way to it; "hop 2":
-    the second, and so on up to 8."""
+    """An address or a host's name; "server"; "gateway": the first router on the way to the server;
+    "hop 2": the second, and so on up to 8."""
     name: str = ""
-    """The probe's name; "": made from the other two."""
+    """The probe's name; "": `how` and `address`."""
 
 
 STANDARD = tuple(PlannedPhase(kind, (5 if kind == "idle" else 10) * S) for kind in USUAL_LOADS)
@@ -72,31 +72,31 @@ class SessionPlan:
     dscp: int = 0
     """The codepoint that streams and probes bear, both ways (RFC 2474)."""
     ecn: bool = False
-    """Whether to ask what becomes of ECN and DSCP on the way, and whether a queue marks."""
+    """Whether to test if ECN and DSCP survive the path, and if a queue marks."""
     phases: tuple[PlannedPhase, ...] = STANDARD
     targets: tuple[ProbeTarget, ...] = WHERE
     probe_interval_ns: int = 50 * MS
-    """From request to request of one target."""
+    """Time between two requests to a target."""
     probe_bytes: int = 64
     """Size of a request after the IP header (icmp) or the UDP header (udp)."""
     probe_timeout_ns: int = 3 * S
     """A request without a reply for this long is lost."""
     interface: str | None = None
-    """The interface whose qdisc and counters are read; None: the one on the way to the server; "":
-    none."""
+    """The interface whose qdisc and counters are read; None: the interface of the route to the
+    server; "": none."""
     sample_ns: int = 100 * MS
-    """From sample to sample of the tables `flow` and `queue`."""
+    """Time between two samples of the tables `flow` and `queue`."""
     patience_ns: int = 10 * S
     """A server that does not answer for this long counts as gone."""
 
     def to_json(self) -> str:
-        """As `_live.measure` takes it."""
+        """The JSON argument of `_live.measure`."""
         return json.dumps(dataclasses.asdict(self))
 
 
 @dataclass(frozen=True)
 class Session:
-    """The result of a session, whole or as far as it got."""
+    """The result of a session, complete or up to its early end."""
 
     tables: Tables
     """Each table is a dict of equally long columns. Names, units, and -1 (NaN in reals) for none
@@ -114,8 +114,8 @@ class Session:
                    nearest in time, -1 where there is none within sample_ns.
         flows      a row per entry of facts["flows"]: totals. For probes sent_packets,
                    received_packets and lost_packets count requests, replies and requests without a
-                   reply; TCP's columns are 0, and bytes are not counted (-1). base_rtt_ns: the least RTT seen
-                   (TCP: the kernel's min_rtt), -1 if none was.
+                   reply; TCP's columns are 0, and bytes are not counted (-1). base_rtt_ns: the
+                   least RTT seen (TCP: the kernel's min_rtt), -1 if none was.
         queue      a row per entry of facts["links"] and sample_ns: its root qdisc, which counts for
                    all below it. sojourn_mean_ns NaN, sojourn_max_ns -1: the kernel does not report
                    them. A link with direction "in" has its interface's counters only.

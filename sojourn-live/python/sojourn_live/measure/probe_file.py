@@ -1,7 +1,7 @@
-"""What `sojourn-probe measure -o` wrote, as a Run: the plan, the facts and the tables of a session,
-as JSON (crates/standalone/src/session_file.rs).
+"""Reads a file of `sojourn-probe measure -o` as a Run: the plan, facts and tables of a session as
+JSON (crates/standalone/src/session_file.rs).
 
-A file may come from anywhere: it is checked before anything is made of it.
+The file may come from anywhere, so it is checked before a Run is made of it.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ MOST_VALUES = 10_000_000
 
 
 def is_one(path: Path) -> bool:
-    """Whether a file of this name is for `read`, and not one of flent's."""
+    """Whether the file is sojourn-probe's, by its name, and not flent's."""
     return path.name.endswith(SUFFIX)
 
 
 def read(path: Path, how: measurement.MeasurementSettings | None = None) -> Run:
-    """Such a file as a Run of one repeat."""
+    """The Run of a file of sojourn-probe, with one repeat."""
     raw = _load(path)
     try:
         facts = shaped(SessionFacts, raw["facts"])
@@ -64,20 +64,20 @@ def _load(path: Path) -> Json:
     except (ValueError, RecursionError) as error:
         raise _damaged(path, str(error)) from None
     if not isinstance(raw, dict) or not isinstance(found := raw.get("format"), str):
-        raise _damaged(path, "it does not say what it is")
+        raise _damaged(path, "it has no key format")
     if found != FORMAT:
         raise UserError(
-            f"{path} is {found!r}; this sojourn reads {FORMAT!r}",
-            "use one release of sojourn-probe and sojourn",
+            f"{path} has format {found!r}; this sojourn reads {FORMAT!r}",
+            "use the same release of sojourn-probe and sojourn",
         )
     return raw
 
 
 def _tables(raw: Mapping[str, Mapping[str, list[Any]]], facts: SessionFacts) -> Tables:
-    """As an engine hands them over."""
+    """The tables in the form that engines return."""
     if set(raw) != set(TABLES_OF_A_SESSION):
         differing = sorted(set(raw) ^ set(TABLES_OF_A_SESSION))
-        raise ValueError(f"its tables are others: {', '.join(differing)}")
+        raise ValueError(f"missing or unknown tables: {', '.join(differing)}")
     counts = {"flow": len(facts["flows"]), "link": len(facts["links"]), "cause": 0}
     return {name: _table(name, raw[name], counts) for name in TABLES_OF_A_SESSION}
 
@@ -87,9 +87,9 @@ def _table(
 ) -> dict[str, np.ndarray[Any, Any]]:
     declared = TABLES[name].columns
     if set(raw) != {column.name for column in declared}:
-        raise ValueError(f"the columns of its table {name} are others")
+        raise ValueError(f"table {name} has missing or unknown columns")
     if len({len(values) for values in raw.values()}) > 1:
-        raise ValueError(f"the columns of its table {name} differ in length")
+        raise ValueError(f"the columns of table {name} differ in length")
     found = {}
     for column in declared:
         values = raw[column.name]

@@ -1,4 +1,4 @@
-"""The scores of a Run of responsiveness (RPM): those of every stage, from its raw samples. Pure.
+"""The scores of a Run of responsiveness (RPM): for every stage, from its raw samples. Pure.
 
 Such a Run has the probes foreign-tcp, foreign-tls (per round trip of the handshake), foreign-http
 and self in its table `probe`. The three parts of one foreign probe have one seq. Every
@@ -53,13 +53,13 @@ class RpmResult:
     connections: int
     """Connections that carried load at the end."""
     round_trips: Mapping[str, float]
-    """TM of each kind of probe: foreign-tcp, foreign-tls, foreign-http, self."""
+    """Trimmed mean of each kind of probe: foreign-tcp, foreign-tls, foreign-http, self."""
     samples: Mapping[str, int]
-    """The number of samples in each TM, before the trimming."""
+    """The number of samples in each trimmed mean, before the trimming."""
     lost: int
     """Failed probes of the whole stage."""
     unanswered: int
-    """Probes under way at the end of the stage. They are no samples."""
+    """Probes under way at the end of the stage. They are not samples."""
 
     @property
     def verdict(self) -> str:
@@ -83,7 +83,7 @@ def measured(run: Run) -> bool:
 
 
 def facts_of(run: Run, seed: int) -> RpmFacts:
-    """What a seed says beside its tables.
+    """The facts of a seed.
 
     Raises:
         RunError: the Run is not one of responsiveness.
@@ -108,15 +108,15 @@ def results(run: Run) -> list[RpmResult]:
         facts = facts_of(run, seed)
         table = run.table("probe", seed)
         loads = [phase for phase in run.meta.phases_of(seed) if phase.kind != "idle"]
-        for phase, told in zip(loads, facts["rpm"]["loaded"], strict=True):
-            found.append(_result(table, seed, phase.name, phase.complete, told, facts["rpm"]))
+        for phase, loaded in zip(loads, facts["rpm"]["loaded"], strict=True):
+            found.append(_result(table, seed, phase.name, phase.complete, loaded, facts["rpm"]))
     return found
 
 
 def _result(
-    table: pl.DataFrame, seed: int, phase: str, complete: bool, told: RpmLoaded, facts: RpmDecided
+    table: pl.DataFrame, seed: int, phase: str, complete: bool, loaded: RpmLoaded, facts: RpmDecided
 ) -> RpmResult:  # fmt: skip
-    times = _answered(table, told["window_start_ns"], told["window_end_ns"])
+    times = _answered(table, loaded["window_start_ns"], loaded["window_end_ns"])
     tmp = facts["parameters"]["tmp"] * 100
     total = (
         times["foreign-tcp"]
@@ -124,13 +124,13 @@ def _result(
         + times["foreign-http"]
     )
     here = table.filter(
-        (pl.col("t_ns") >= told["start_ns"])
-        & (pl.col("t_ns") < told["end_ns"])
+        (pl.col("t_ns") >= loaded["start_ns"])
+        & (pl.col("t_ns") < loaded["end_ns"])
         & pl.col("rtt_ns").is_null()
         & pl.col("probe").is_in([SELF, FOREIGN[0]])
     )
-    last = told["intervals"][-1] if told["intervals"] else None
-    averages = last["moving_average_bps"] if last else [math.nan] * len(told["directions"])
+    last = loaded["intervals"][-1] if loaded["intervals"] else None
+    averages = last["moving_average_bps"] if last else [math.nan] * len(loaded["directions"])
     return RpmResult(
         seed=seed,
         phase=phase,
@@ -142,22 +142,22 @@ def _result(
         go_p90=scores.rpm_go_p90(total, times[SELF]),
         goodput_mbps={
             direction: bps / 1e6
-            for direction, bps in zip(told["directions"], averages, strict=True)
+            for direction, bps in zip(loaded["directions"], averages, strict=True)
         },
-        goodput_confidence=told["goodput_confidence"].capitalize(),
-        confidence=told["responsiveness_confidence"].capitalize(),
-        intervals=len(told["intervals"]),
+        goodput_confidence=loaded["goodput_confidence"].capitalize(),
+        confidence=loaded["responsiveness_confidence"].capitalize(),
+        intervals=len(loaded["intervals"]),
         connections=last["connections"] if last else 0,
         round_trips={kind: scores.trimmed_mean(times[kind], tmp) for kind in times},
         samples={kind: int(times[kind].size) for kind in times},
         lost=here.height,
-        unanswered=told["unanswered"],
+        unanswered=loaded["unanswered"],
     )
 
 
 def _answered(table: pl.DataFrame, start_ns: int, end_ns: int) -> dict[str, Floats]:
-    """Round trips of the probes that were answered in this span, by kind, ms. The foreign ones are
-    in one order."""
+    """Round trips of the probes that were answered in this span, by kind, ms. Those of foreign
+    probes are in the same order for all kinds."""
     over = table.filter(pl.col("probe").is_in([SELF, FOREIGN[-1]]) & pl.col("rtt_ns").is_not_null())
     done = pl.col("t_ns") + pl.col("rtt_ns")
     inside = over.filter((done >= start_ns) & (done <= end_ns))["seq"].to_list()

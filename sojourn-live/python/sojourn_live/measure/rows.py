@@ -1,6 +1,6 @@
-"""The tables of a measurement, as rows of values. The terminal (`cli/measurement_text`) and the page
-(`report/live`) show these same rows; headings and digits are each one's own. (A comparison's rows
-are `change.Change`.) Pure."""
+"""The tables of a measurement, as rows of values. The terminal (`cli/measurement_text`) and the
+page (`measured_page`) show the same rows, each with its own headings and digits. The rows of a
+comparison are `change.Change`. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def added(found: Findings) -> list[MeasuredRow]:
 
 
 def targets(found: Findings) -> list[MeasuredRow]:
-    """Target, its median RTT in each phase in ms, probes lost in all of them. Empty if there is but
+    """Target, its median RTT in each phase in ms, probes lost in all phases. Empty if there is only
     one target."""
     names = [row.phase for row in found.rows]
     return [
@@ -50,15 +50,15 @@ def targets(found: Findings) -> list[MeasuredRow]:
 
 
 def score_phases(found: Sequence[Findings]) -> list[str]:
-    """The phases that any score speaks of."""
+    """The phases that have a grade in any score."""
     return list(
         dict.fromkeys(phase for one in found for score in one.scores for phase in score.phases)
     )
 
 
 def scores(found: Sequence[Findings], labels: Sequence[str]) -> list[MeasuredRow]:
-    """Score, whose (the label of its measurement), its grade overall and in each of `score_phases`,
-    formula. The same scores of all measurements follow each other."""
+    """Score, label of its measurement, its grade overall and in each of `score_phases`, formula.
+    Rows of the same score are adjacent."""
     every = [
         (score, label) for one, label in zip(found, labels, strict=True) for score in one.scores
     ]

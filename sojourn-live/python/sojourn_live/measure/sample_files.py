@@ -5,12 +5,13 @@ phase.
     1, 4.250000, idle, server udp, rtt_ms, 20.161
 
     rtt_ms                            of a probe, at the time of sending; empty: lost
-    forward_ms                        its one-way part to the server, accurate relative to its least
-                                      only
+    forward_ms                        a probe's one-way delay to the server, accurate relative to
+                                      its least only
     goodput_mbps                      of a connection, 10^6 bit/s, in the interval that ends at t_s
-    srtt_ms, cwnd_bytes, retransmits  of its sender, at t_s (retransmits: segments since it began)
-    backlog_bytes, dropped_packets    of a local link's qdisc: at t_s; in the interval that ends
-                                      there
+    srtt_ms, cwnd_bytes, retransmits  of a connection's sender, at t_s (retransmits: segments since
+                                      it began)
+    backlog_bytes, dropped_packets    of a local link's qdisc: backlog at t_s, drops in the interval
+                                      that ends at t_s
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ def table(run: Run) -> pl.DataFrame:
 
 
 def csv(run: Run) -> str:
-    """The same as CSV with a header. Text that a spreadsheet would take for a formula gets an
-    apostrophe in front."""
+    """All samples as CSV with a header. An apostrophe is put before text that a spreadsheet would
+    take for a formula."""
     texts = pl.col(pl.String)
     formula = texts.str.contains(r"^[=+\-@\t\r]")
     harmless = table(run).with_columns(
@@ -44,7 +45,7 @@ def csv(run: Run) -> str:
 
 def _repeat(run: Run, seed: int) -> pl.DataFrame:
     probe, flow, queue = (run.table(name, seed) for name in ("probe", "flow", "queue"))
-    # The goodput of an interval is the growth since the connection's sample before.
+    # The goodput of an interval is the growth since the connection's previous sample.
     before = pl.col("t_ns").shift(1).over("flow"), pl.col("delivered_bytes").shift(1).over("flow")
     goodput = (pl.col("delivered_bytes") - before[1]) * 8e3 / (pl.col("t_ns") - before[0])
     flow = flow.sort("t_ns", maintain_order=True).with_columns(goodput_mbps=goodput)

@@ -3,7 +3,7 @@ formula. Pure.
 
 A score is a convention, not a measurement, and the conventions disagree: the same line may be a C
 on one site and an F on another. So all are shown, each with the source of its formula. Samples are
-milliseconds; lost probes are no samples. A score without enough samples is NaN.
+milliseconds; lost probes are not samples. A score without enough samples is NaN.
 
     DSLReports   faq/17930: the mean increase under load, averaged over upload and download
     LibreQoS     mean(loaded) - p25(idle), on two scales that its repository publishes: its code's
@@ -54,15 +54,15 @@ class Rpm:
 
     rpm: float
     foreign: float
-    """Of new connections; NaN without samples."""
+    """RPM of new connections; NaN without samples."""
     loaded: float
-    """Of the load's own connections; NaN without samples."""
+    """RPM of the load's own connections; NaN without samples."""
 
 
 def trimmed_mean(samples: ArrayLike, keep_percent: float = TRIMMED_MEAN_PERCENT) -> float:
-    """TM: the mean of the best `keep_percent` of the samples, one at least; NaN without a sample.
+    """TM: the mean of the best `keep_percent` of the samples, at least one; NaN without a sample.
 
-    1 .. 20 at 95 %: the 20 goes, (1 + .. + 19) / 19 = 10.
+    1 .. 20 at 95 %: 20 is dropped, (1 + .. + 19) / 19 = 10.
     """
     values = np.sort(_known(samples))
     if values.size == 0:
@@ -178,8 +178,8 @@ def dslreports(idle: ArrayLike, down: ArrayLike, up: ArrayLike) -> tuple[str, fl
     """DSLReports's grade and the increase that it grades, ms: (mean(down) + mean(up)) / 2 -
     mean(idle).
 
-    Idle 20, downloading 40, uploading 120 ms: (20 + 100) / 2 = 60 ms, a C. If one direction was
-    measured, that one alone.
+    Idle 20, downloading 40, uploading 120 ms: (20 + 100) / 2 = 60 ms, a C. If only one direction
+    was measured, its increase alone.
     """
     base = _mean(idle)
     increase = _mean([_mean(part) - base for part in (down, up)])
@@ -192,9 +192,9 @@ class LibreQos:
 
     grade: str
     baseline: str
-    """Of the idle RTT."""
+    """Grade of the idle RTT."""
     phases: Mapping[str, str]
-    """Of the increase under each load."""
+    """Grade of the increase under each load."""
 
 
 def libreqos(

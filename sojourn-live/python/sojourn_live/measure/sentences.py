@@ -26,7 +26,7 @@ from sojourn_live.measure.intervals import Interval
 from sojourn_live.measure.phases import WHOLE
 
 LATE_MS = 2.0
-"""Requests that are sent later than this make short delays uncertain."""
+"""Requests that are sent this late make short delays uncertain."""
 
 NOTHING_MS = 1.0
 """A smaller delay is within the time that hosts take to answer."""
@@ -35,10 +35,10 @@ WAYS = {"down": "download", "up": "upload"}
 
 _DEEPER = {
     True: "",
-    False: ", and may be deeper: nothing had to be sent again, so it did not overflow",
-    None: ", and may be deeper: what TCP retransmitted is not known, so neither is whether it overflowed",
+    False: ", and may be deeper: TCP retransmitted nothing, so it did not overflow",
+    None: ", and may be deeper: TCP's retransmissions are not known, so it is not known whether it overflowed",
 }
-"""How far the queue's depth is known, by whether it overflowed."""
+"""End of the sentence on a queue's depth, by whether the queue overflowed."""
 
 
 def within(interval: Interval) -> str:
@@ -82,7 +82,7 @@ def _verdict(found: Findings) -> str:
     worst = found.worst
     if worst is None or worst.induced is None:
         if any(row.kind != "idle" for row in found.rows):
-            return "There is no verdict: delay under load has no idle line to be compared with, or no probe was answered."
+            return "There is no verdict: no idle phase was measured to compare with, or no probe was answered."
         return "There is no verdict: no load was measured."
     added = worst.induced.p95.value
     if added < judgement.BLOATED_MS and (
@@ -94,7 +94,7 @@ def _verdict(found: Findings) -> str:
             "idle RTT at the 95th percentile."
         )
     if added < NOTHING_MS:
-        return f"No bufferbloat: no load adds as much as {three(NOTHING_MS)} ms to the idle RTT, at the 95th percentile."
+        return f"No bufferbloat: no load adds {three(NOTHING_MS)} ms or more to the idle RTT at the 95th percentile."
     words = judgement.in_words(added)
     return (
         f"{words[0].upper()}{words[1:]}. {_load(worst.phase).capitalize()} adds {three(worst.induced.median.value)} ms to the idle RTT at the "
@@ -111,10 +111,8 @@ def buffer(one: of.Buffer) -> str:
     """How deep a direction's buffer is."""
     depth = f"{three(one.ms)} ms, {size(one.bytes)} at {three(one.mbps)} Mbit/s"
     if one.ms < of.LEAST_RISE_MS:
-        return f"Hardly any queue stands in front of the {WAYS[one.direction]}: {depth}."
-    return (
-        f"The queue in front of the {WAYS[one.direction]} holds {depth}{_DEEPER[one.overflowed]}."
-    )
+        return f"The {WAYS[one.direction]} has hardly any standing queue: {depth}."
+    return f"The standing queue of the {WAYS[one.direction]} is {depth}{_DEEPER[one.overflowed]}."
 
 
 def places(found: Findings) -> list[str]:
@@ -131,7 +129,7 @@ def places(found: Findings) -> list[str]:
         and any(row.kind != "idle" for row in found.rows)
     ):
         said.append(
-            "Where the queue is can't be said: one target alone was probed, or answered. --ping names more."
+            "The place of the queue is not known: only one target was probed, or only one answered. --ping adds targets."
         )
     return said
 
@@ -143,11 +141,11 @@ def _places(alike: Sequence[of.Place]) -> str:
         return f"{under} the delay rises at no target."
     rises = f"{nearest} takes {_and([three(place.rises[nearest]) for place in alike])} ms longer"
     if after is None:
-        return f"{under} already {rises}, the nearest target: the queue is in this host, its Wi-Fi or on the way to that target."
+        return f"{under} already {rises}, the nearest target: the queue is in this host, in its Wi-Fi or before that target."
     before = max((place.rises[after] for place in alike), key=abs)
     return (
-        f"{under} the queue is between {after} and {nearest}: {rises}, {after} before it "
-        f"{'no more than ' if len(alike) > 1 else ''}{three(max(before, 0.0))} ms."
+        f"{under} the queue is between {after} and {nearest}: {rises}, {after} "
+        f"{'at most' if len(alike) > 1 else 'only'} {three(max(before, 0.0))} ms."
     )
 
 
@@ -163,7 +161,7 @@ def confidence(found: Findings) -> list[str]:
         else "over blocks of time within the phases (block bootstrap)"
     )
     said = [
-        f"{sent} probes to {found.target or 'nobody'} in {repeats}{missing}, "
+        f"{sent} probes to {found.target or 'no target'} in {repeats}{missing}, "
         f"{'how many were lost is not known' if lost is None else f'{lost} lost'}; 95 % intervals are {over}."
     ]
     said += _lost_ways(found)
@@ -171,32 +169,34 @@ def confidence(found: Findings) -> list[str]:
     if late:
         p99 = max(each["p99"] for each in late) / 1e6
         most = max(each["max"] for each in late) / 1e6
-        warning = " Short delays can't be told from this host's own." if p99 > LATE_MS else ""
+        warning = (
+            " Short delays can't be distinguished from this host's own." if p99 > LATE_MS else ""
+        )
         said.append(
-            f"Probes went out on time to {three(p99)} ms (99 %), {three(most)} ms at worst.{warning}"
+            f"99 % of the probes were sent at most {three(p99)} ms late, the worst {three(most)} ms.{warning}"
         )
     said += _clocks(found.facts)
     cut_short = [row.phase for row in found.rows if not row.complete]
     if cut_short:
-        said.append(f"Cut short, and in no score: {_and(cut_short)}.")
+        said.append(f"Cut short, and not used in scores: {_and(cut_short)}.")
     return said + _notes(found.facts)
 
 
 def _lost_ways(found: Findings) -> list[str]:
-    """In which direction the target's probes were lost, from what the server received."""
-    told = [
+    """How many of the target's probes were lost in each direction, from the server's counts."""
+    probes = [
         probe
         for fact in found.facts
         if "probes" in fact
         for probe in fact["probes"]
         if probe["name"] == found.target
     ]
-    forward = sum(probe["lost_forward"] or 0 for probe in told)
-    backward = sum(probe["lost_backward"] or 0 for probe in told)
+    forward = sum(probe["lost_forward"] or 0 for probe in probes)
+    backward = sum(probe["lost_backward"] or 0 for probe in probes)
     if not forward and not backward:
         return []
     return [
-        f"Of the whole session's lost probes {forward} were lost on the way there, {backward} on the way back."
+        f"In the whole session {forward} probes were lost on the way to the server, {backward} on the way back."
     ]
 
 
@@ -209,7 +209,7 @@ def _clocks(facts: Sequence[MeasurementFacts]) -> list[str]:
     stepped = max((clock["stepped_ns"] for clock in clocks), key=abs) / 1e6
     said = f"The server's clock is known to {three(error)} ms and drifts by {three(drift)} ppm"
     if abs(stepped) > 1:
-        said += f"; the time of day here was stepped by {three(stepped)} ms meanwhile, which no time here follows"
+        said += f"; this host's time of day was stepped by {three(stepped)} ms meanwhile, which does not affect the times here"
     return [f"{said}."]
 
 
@@ -234,24 +234,24 @@ def compared(found: BeforeAfter) -> list[str]:
     head = found.headline
     if head is None:
         return [
-            f'"{found.before}" and "{found.after}" have no phase with probes in common: there is nothing to compare.'
+            f'"{found.before}" and "{found.after}" have no phase with probes in common, so they can\'t be compared.'
         ]
     goodputs = [change for change in found.changes if change.what.startswith("goodput")]
     others = [*_delays(found, head), *goodputs]
     worse, better = ([one for one in others if one.verdict == word] for word in ("worse", "better"))
     said = [_headline(found, head, better, worse)]
     if worse:
-        said.append(f"Worse{_too(head, 'worse')}: {'; '.join(map(_told, worse))}.")
+        said.append(f"Worse{_too(head, 'worse')}: {'; '.join(map(_described, worse))}.")
     if better:
-        said.append(f"Better{_too(head, 'better')}: {'; '.join(map(_told, better))}.")
+        said.append(f"Better{_too(head, 'better')}: {'; '.join(map(_described, better))}.")
     if goodputs and all(one.verdict == "same" for one in goodputs):
         said.append("Goodput: no significant change.")
     return [*said, how(found)]
 
 
 def _delays(found: BeforeAfter, head: Change) -> list[Change]:
-    """The delays that changed: of each phase the 95th percentile, and the median if it alone did or
-    went the other way."""
+    """The delays that changed: each phase's 95th percentile, and its median if the median alone
+    changed or changed in the other direction."""
     delays = [one for one in found.changes if one.unit == "ms"]
     each = {(head.phase, head.verdict): head}
     for change in sorted(delays, key=lambda one: one.what not in (ADDED_P95, RTT_P95)):
@@ -266,7 +266,7 @@ def _too(head: Change, verdict: str) -> str:
 def _headline(
     found: BeforeAfter, change: Change, better: Sequence[Change], worse: Sequence[Change]
 ) -> str:
-    """What became of the delay under load; `better` and `worse`: what else changed."""
+    """The change of the delay under load; `better` and `worse`: the other changes."""
     what = "delay that the load adds" if change.what.startswith("added") else "RTT"
     whole = f"the {what} ({change.phase}, 95th percentile)"
     if change.verdict == "same":
@@ -274,11 +274,11 @@ def _headline(
             return f"T{whole[1:]} did not change significantly: {_from_to(change)}."
         apart = change.difference
         return (
-            f"No significant change: {whole} goes from {three(change.before)} to {three(change.after)} ms, "
+            f"No significant change: {whole} changes from {three(change.before)} to {three(change.after)} ms, "
             f"and the 95 % interval of the difference is {three(apart.low)} to {three(apart.high)} ms."
         )
     if change.verdict == "unknown":
-        return f"Whether the {what} changed can't be said: {three(change.before)} ms before, {three(change.after)} ms after, without an interval."
+        return f"It is not known whether the {what} changed: {three(change.before)} ms before, {three(change.after)} ms after, without an interval."
     word = "shorter" if change.verdict == "better" else "longer"
     begin = (
         "Better and worse" if worse and change.verdict == "better" else change.verdict.capitalize()
@@ -286,7 +286,7 @@ def _headline(
     return f'{begin}: {whole} is {word} in "{found.after}" than in "{found.before}": {_from_to(change)}.'
 
 
-def _told(change: Change) -> str:
+def _described(change: Change) -> str:
     """`goodput up in upload from 1.88 to 0.224 Mbit/s (-88 %, ...)`."""
     if change.what.startswith("goodput"):
         what = change.what if change.phase == WHOLE else f"{change.what} in {change.phase}"
@@ -315,15 +315,15 @@ def _from_to(change: Change) -> str:
 
 
 def how(found: BeforeAfter) -> str:
-    """How the intervals were computed, and what they can't include."""
+    """The method of the intervals, and its limits."""
     counts = f"{found.repeats[0]} and {found.repeats[1]} repeats"
     if found.by == "paired":
         return f"Intervals: {counts} that took turns in time, compared in pairs."
     if found.by == "repeats":
-        return f"Intervals: {counts}, one measurement after the other (Welch): what else changed in between is in the difference too."
+        return f"Intervals: {counts}, one measurement after the other (Welch): the difference includes other changes in between."
     return (
-        f"Intervals: block bootstrap over time within the phases ({counts}): what else changed between the measurements is not in "
-        "them. Three repeats each, taking turns, would tell."
+        f"Intervals: block bootstrap over time within the phases ({counts}): they do not include other changes between the "
+        "measurements. Three repeats each, taking turns, would show those."
     )
 
 

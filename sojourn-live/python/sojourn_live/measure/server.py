@@ -1,4 +1,4 @@
-"""The server that sessions measure with: `sojourn serve`. All of its work is in crates/live."""
+"""The server of measuring sessions: `sojourn serve`. The work is done in crates/live."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sojourn_live.measure.session import LiveError
 
 
 class Server:
-    """A server whose sockets are bound. `run` serves; `stop` ends that from any thread.
+    """A server whose sockets are bound. `run` serves; `stop` ends `run` from any thread.
 
-    `bind`: addresses of this host; none: loopback, IPv4 and IPv6. `port`: TCP and UDP; 0: any that
-    is free. `secret`: only sessions of a plan with the same one are let in; "": all are.
+    `bind`: addresses of this host; empty: loopback, IPv4 and IPv6. `port`: TCP and UDP; 0: any free
+    port. `secret`: only sessions of a plan with the same secret are admitted; "": all are.
 
     Raises:
         LiveError: an address can't be bound.
@@ -39,22 +39,23 @@ class Server:
 
     @property
     def addresses(self) -> list[tuple[str, int]]:
-        """What it is bound to: (address, port)."""
+        """The bound addresses: (address, port)."""
         return self._server.addresses
 
     def run(
         self,
         seconds: float | None = None,
         once: bool = False,
-        tell: Callable[[str], None] | None = None,
+        report: Callable[[str], None] | None = None,
     ) -> None:
-        """Serves until `stop`, for so long, or (`once`) until the first client that came is gone.
+        """Serves until `stop`, for `seconds`, or (`once`) until the first client has left.
 
-        `tell` is called with a line for each session that begins and ends, and once an hour for a
+        `report` is called with a line for each session that begins and ends, and once an hour for a
         client that is refused.
         """
-        self._server.run(seconds, once, tell)
+        self._server.run(seconds, once, report)
 
     def stop(self) -> None:
-        """Ends `run` soon, or as it begins; for good, any number of times."""
+        """Ends `run` soon, or as soon as it is called. May be called any number of times; the
+        server can't be started again."""
         self._server.stop()

@@ -44,22 +44,22 @@ SessionProgress = Callable[[int, int, str], bool]
 """Called about ten times a second with the time reached, the expected time of the whole (both ns)
 and the phase's name ("" between phases). Returning False ends the session as Ctrl-C does."""
 SessionKeeper = Callable[[Session], None]
-"""Called after each phase, and now and then in a long one, with the whole session so far: its facts
-say that it had not ended."""
+"""Called after each phase, and now and then in a long one, with the session so far. Its facts mark
+it as unfinished."""
 
 
 def endpoint(text: str) -> tuple[str, int | None]:
-    """Host and port of HOST, HOST:PORT, an address of IPv6, or [ADDRESS]:PORT. The port is None if
+    """Host and port of HOST, HOST:PORT, an IPv6 address, or [ADDRESS]:PORT. The port is None if
     none is given.
 
     Raises:
-        LiveError: it is none of these.
+        LiveError: the text has another form.
     """
     scheme, is_url, rest = text.partition("://")
     if is_url:
         host = rest.partition("/")[0]
         raise LiveError(
-            f"{text!r} is a URL; what is wanted is a host",
+            f"{text!r} is a URL, not a host",
             f"write {host or 'HOST'}, if `sojourn serve` runs there; sojourn rpm measure takes a URL"
             if scheme in ("http", "https")
             else f"write {host or 'HOST'}",
@@ -75,16 +75,16 @@ def measure(
 ) -> Session:
     """Measures. It takes as long as its phases and a little more.
 
-    If the server goes away, or after Ctrl-C, the result is a Session of what was measured so far;
-    its facts tell how it ended.
+    If the server disappears, or after Ctrl-C, the Session has the data so far, and its facts report
+    how it ended.
 
     Raises:
         LiveError: nothing could be measured: no such host or interface, no server there, or the
-            server refused, in its words.
+            server refused (the error has its reason).
     """
 
     def kept(tables: dict[str, Columns], facts: str) -> None:
-        assert keep is not None, "else nobody is told"
+        assert keep is not None, "this callback is passed only with `keep`"
         keep(Session(tables, json.loads(facts)))
 
     try:

@@ -1,1 +1,1 @@
-"""Monitoring lines: probes for days, into a database that keeps whole distributions."""
+"""Monitors lines: probes them for days, into a database that keeps whole distributions."""

@@ -1,10 +1,10 @@
-"""Times of the monotonic clock as times of day, and what happened to the time of day.
+"""Converts times of the monotonic clock to times of day, and detects clock steps and suspensions.
 
 Probes are timed by CLOCK_MONOTONIC, which neither steps nor runs while the machine is suspended.
 The database has times of day. The difference of the two clocks is read repeatedly. While it drifts
 (the time of day is slewed), the drift is followed. When it jumps, probes sent before the jump keep
-the old difference, and the jump is reported. CLOCK_BOOTTIME runs on while the machine is suspended,
-and so distinguishes a suspension from a step of the clock.
+the old difference, and the jump is reported. CLOCK_BOOTTIME runs during a suspension, and so
+distinguishes a suspension from a step of the clock.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Jump:
-    """What happened between two looks: for how long the machine was suspended, and by how much the
-    clock was stepped (ns)."""
+    """A jump between two looks: the duration of a suspension, and the step of the clock (ns)."""
 
     slept_ns: int
     stepped_ns: int
@@ -64,7 +63,7 @@ class DayTime:
         there was none."""
 
     def look(self) -> Jump | None:
-        """Reads the clocks; the jump since the last look, if there was one."""
+        """Reads the clocks. Returns the jump since the last look, or None."""
         old, self._latest = self._latest, self._read()
         new = self._latest
         slept = new.boot - new.monotonic - (old.boot - old.monotonic)

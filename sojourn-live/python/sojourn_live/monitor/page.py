@@ -1,11 +1,11 @@
-"""A page on loopback that shows what a monitor is writing.
+"""A page on loopback that shows a monitor's database while it is written.
 
 The server is Python's own http.server. A few numbers a second in one direction need neither a
-WebSocket nor a framework: the page asks for them. The server reads the database as any other reader
-does and can change nothing.
+WebSocket nor a framework: the page polls them. The server opens the database like any other reader
+and can't change it.
 
-Any page in the same browser may send requests to loopback. So each request must have the token that
-was drawn for this run, name us as its host (against DNS rebinding), and not come from another
+Any page in the same browser may send requests to loopback. So each request must have this run's
+random token, name this server as its host (against DNS rebinding), and not come from another
 origin.
 """
 
@@ -50,7 +50,7 @@ def serve(path: Path, port: int = 0) -> Iterator[str]:
         server = ThreadingHTTPServer((HOST, port), functools.partial(_Handler, path, token))
     except OSError as error:
         raise UserError(
-            f"can't listen on {HOST}:{port}: {error.strerror}", "leave the port out, for a free one"
+            f"can't listen on {HOST}:{port}: {error.strerror}", "leave the port out for a free one"
         ) from None
     server.daemon_threads = True
     thread = threading.Thread(
@@ -66,7 +66,7 @@ def serve(path: Path, port: int = 0) -> Iterator[str]:
 
 
 _SECONDS = re.compile(r"[0-9]{1,9}|[0-8][0-9]{9}")
-"""Up to the year 2255: in nanoseconds they are integers of 64 bits."""
+"""Up to the year 2255, so that the nanoseconds fit into 64 bits."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -81,22 +81,22 @@ class _Handler(BaseHTTPRequestHandler):
         super().__init__(*arguments)
 
     def do_GET(self) -> None:
-        """The page, or the numbers it asks for."""
+        """Sends the page, or the data that it polls."""
         try:
-            asked = urlsplit(self.path)
+            url = urlsplit(self.path)
         except ValueError:
-            self._send(400, "text/plain", b"that is no address of a page\n")
+            self._send(400, "text/plain", b"malformed address\n")
             return
-        values = {name: given[-1] for name, given in parse_qs(asked.query).items()}
+        values = {name: given[-1] for name, given in parse_qs(url.query).items()}
         if not self._ours(values.get("token", "")):
             self._send(
                 403,
                 "text/plain",
-                b"the address that `sojourn monitor --page` printed holds a token\n",
+                b"use the address that `sojourn monitor --page` printed: it contains a token\n",
             )
-        elif asked.path == "/":
+        elif url.path == "/":
             self._send(200, "text/html", _page())
-        elif asked.path == "/data":
+        elif url.path == "/data":
             self._data(values)
         else:
             self._send(404, "text/plain", b"there is no such page\n")
@@ -114,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _data(self, values: dict[str, str]) -> None:
         span, since = values.get("span", ""), values.get("since", "0")
         if span not in map(str, SPANS_S) or not _SECONDS.fullmatch(since):
-            self._send(400, "text/plain", b"span or since make no sense\n")
+            self._send(400, "text/plain", b"invalid span or since\n")
             return
         try:
             body = json.dumps(data(self._database, int(span), int(since), time.time()))
@@ -140,11 +140,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """No log: the terminal shows the line."""
+        """Logs nothing, because the terminal shows the monitor."""
 
 
 def data(path: Path, span_s: int, since_s: int, now_s: float) -> dict[str, Any]:
-    """What the page draws of the last `span_s` seconds, rows from `since_s` on: RTTs in ms, rates
+    """The data of the last `span_s` seconds for the page, rows from `since_s` on: RTTs in ms, rates
     in Mbit/s."""
     with Reader(path) as reader:
         width = reader.width(now_s - span_s, span_s / ROWS)

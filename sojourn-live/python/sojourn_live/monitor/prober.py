@@ -1,8 +1,8 @@
-"""Watching a line for days: probes at fixed times and the traffic beside them, both into a store.
+"""Monitors a line for days: stores probes at fixed times, and the traffic of the interface.
 
-`_live.Prober` probes on a thread of its own, in Rust. About twice a second this file empties it,
-converts its times to times of day, reads the counters of the interface that leads to the targets,
-and commits. No step is urgent: the kernel has stamped the replies already.
+`_live.Prober` probes on its own thread, in Rust. About twice a second this file takes its samples,
+converts their times to times of day, reads the counters of the interface that leads to the targets,
+and commits. No step is urgent: the kernel has already stamped the replies.
 """
 
 from __future__ import annotations
@@ -38,22 +38,21 @@ class Aim:
     """A target, and how it is probed."""
 
     name: str
-    """As it was written."""
+    """The target as the user wrote it."""
     address: str
     port: int | None = None
     """Port of a UDP echo; None: ICMP echo."""
 
 
 def aim(written: str) -> Aim:
-    """A target as it is written: `192.0.2.1`, `example.net`, or `udp:HOST:PORT` for a host that
-    sends datagrams back.
+    """Parses a target: `192.0.2.1`, `example.net`, or `udp:HOST:PORT` for a UDP echo server.
 
-    Raises UserError if it makes no sense or has no address.
+    Raises UserError if it has another form or no address.
     """
     if "://" in written:
         host = urllib.parse.urlsplit(written).hostname
         raise UserError(
-            f"{written!r} is a URL, and a target is a host",
+            f"{written!r} is a URL, not a host",
             f"write {host}" if host else "write a host's name or address",
         )
     if not written.startswith("udp:"):
@@ -74,14 +73,14 @@ def _address(host: str, kind: socket.SocketKind) -> str:
         reason = error.strerror if isinstance(error, OSError) else "not a host's name"
         raise UserError(
             f"can't find {host!r}: {reason}",
-            "check the name, and that names resolve here; or give an IP address",
+            "check the name and this host's DNS, or give an IP address",
         ) from None
     address = str(found[0][4][0]).partition("%")[0]
     parsed = ipaddress.ip_address(address)
     if parsed.version == 6 and parsed.is_link_local:
         raise UserError(
             f"{host!r} is a link-local address",
-            "give another address of it: link-local ones are not supported",
+            "give another address of the host: link-local ones are not supported",
         )
     return address
 
@@ -121,8 +120,8 @@ class Watched:
 
 
 class Monitor:
-    """Probes and keeps. Call `step` about twice a second and `close` at the end. The store stays
-    open."""
+    """Probes, and stores the samples. Call `step` about twice a second and `close` at the end. The
+    store stays open."""
 
     def __init__(
         self,
@@ -134,8 +133,8 @@ class Monitor:
         interface: str | None = None,
         day: DayTime | None = None,
     ) -> None:
-        """Starts probing. `interface` is the one whose traffic is recorded; the default is the one
-        that leads to the first target.
+        """Starts probing. The traffic of `interface` is recorded; the default is the interface that
+        leads to the first target.
 
         Raises UserError without the privilege to probe, or if there is no such interface.
         """
@@ -162,25 +161,25 @@ class Monitor:
         self._slept_until = 0
         self._second_of_slots = max(S // interval_ns, 1)
         self.missed = 0
-        """Slots of all targets in which nothing was sent because this host stood still."""
+        """Probes of all targets that were not sent because this host stood still."""
         self._expired_ns = self._day.monotonic_ns
         store.expire(self._day.now_ns / S, self._expired_ns / S)
         names = ", ".join(
             each.name if each.name == each.address else f"{each.name} ({each.address})"
             for each in aims
         )
-        self._tell("start", f"{names} every {interval_ns / 1e6:g} ms")
+        self._record("start", f"{names} every {interval_ns / 1e6:g} ms")
 
     @property
     def interface(self) -> str | None:
-        """The interface whose traffic is recorded; None: none leads to the first target now."""
+        """The interface whose traffic is recorded; None: there is no route to the first target."""
         return self._interface.name
 
     def step(self) -> None:
-        """Takes over what has settled, and commits."""
+        """Stores the finished samples and the traffic, and commits."""
         jump = self._day.look()
         if jump is not None:
-            self._tell_of(jump)
+            self._record_jump(jump)
         self._take()
         self._interface.look(self._day, jumped=jump is not None)
         now = self._day.monotonic_ns
@@ -190,20 +189,20 @@ class Monitor:
             self._store.expire(self._day.now_ns / S, now / S)
 
     def close(self) -> None:
-        """Ends probing and commits what has settled. Probes on the way are no samples."""
+        """Ends probing and commits the finished samples. Probes still under way are not samples."""
         self._prober.stop()
         self._take()
-        self._tell("stop", "")
+        self._record("stop", "")
         self._store.commit()
 
     def totals(self) -> list[dict[str, int]]:
-        """As `_live.Prober.counts`."""
+        """The totals of `_live.Prober.counts`."""
         return self._prober.counts()
 
     def _take(self) -> None:
         columns = self._prober.take()
-        # Replies to probes that were on the way when the machine was suspended found nobody to
-        # receive them. That is no loss of the line.
+        # A suspended machine receives no replies to probes that were on the way. The line did not
+        # lose them.
         slept = (columns["loss"] == TIMEOUT) & (columns["sent_ns"] < self._slept_until)
         if slept.any():
             columns = {name: column[~slept] for name, column in columns.items()}
@@ -230,18 +229,18 @@ class Monitor:
         missed = sum(count["missed"] for count in self._prober.counts())
         more = missed - self.missed
         self.missed = missed
-        # Report it from a second's worth of one target's slots on.
+        # Record an event if as many are missing as one target gets in a second.
         if more >= self._second_of_slots:
-            self._tell("stood still", f"this host stood still: {more} probes were not sent")
+            self._record("stood still", f"this host stood still: {more} probes were not sent")
 
-    def _tell_of(self, jump: Jump) -> None:
+    def _record_jump(self, jump: Jump) -> None:
         if jump.slept_ns:
             self._slept_until = self._day.jumped_at
-            self._tell("suspended", f"this host was suspended for {jump.slept_ns / S:.1f} s")
+            self._record("suspended", f"this host was suspended for {jump.slept_ns / S:.1f} s")
         if jump.stepped_ns:
-            self._tell("step", f"the clock was stepped by {jump.stepped_ns / S:+.3f} s")
+            self._record("step", f"the clock was stepped by {jump.stepped_ns / S:+.3f} s")
 
-    def _tell(self, kind: str, text: str) -> None:
+    def _record(self, kind: str, text: str) -> None:
         self._store.event(Event(self._day.now_ns, kind, text))
 
 
@@ -270,8 +269,8 @@ class _Interface:
             return None
 
     def look(self, day: DayTime, *, jumped: bool) -> None:
-        """Reads the counters once in each new second, and adds what was carried since the reading
-        before."""
+        """Reads the counters once in each new second, and stores the bytes since the previous
+        reading."""
         if jumped:
             self._before = None
         second = day.now_ns // S
@@ -290,7 +289,7 @@ class _Interface:
         except OSError:
             return
         self._before = (index, now, received, sent)
-        # Another interface, or one that was made anew and counts from 0.
+        # It is another interface, or one that was created again and counts from 0.
         if before is None or before[0] != index or received < before[2] or sent < before[3]:
             return
         if self.name not in self._ids:

@@ -1,10 +1,10 @@
 """Mergeable histograms of times, from which quantiles over an hour are computed.
 
-A quantile of quantiles is no quantile, so each span of time keeps its whole distribution:
-log-linear bins as in crates/tables/src/histogram.rs. Below 128 ns a bin is one nanosecond. Above,
-each power of two is cut into 128 bins, so no bin is wider than 0.8 % of its values. Least and
-greatest are exact. The bytes of a histogram are its bins that are not empty, as pairs of varints:
-the bin's number less that of the bin before, and the bin's count.
+A quantile of quantiles is not a quantile of the samples, so each span of time keeps its whole
+distribution: log-linear bins as in crates/tables/src/histogram.rs. Below 128 ns a bin is one
+nanosecond. Above, each power of two is cut into 128 bins, so no bin is wider than 0.8 % of its
+values. Least and greatest are exact. The bytes of a histogram are its non-empty bins as pairs of
+varints: the bin's number less that of the bin before, and the bin's count.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from sojourn.bins import bins_from, bins_of
 
 @dataclass(frozen=True)
 class RttHistogram:
-    """How many times are in each bin. `bins` are ascending, `counts` above zero; least and greatest
-    in ns."""
+    """Counts of times by bin. `bins` are ascending, `counts` above zero; least and greatest are in
+    ns."""
 
     bins: Ints
     counts: Ints
@@ -34,8 +34,8 @@ class RttHistogram:
         return int(self.counts.sum())
 
     def quantiles(self, levels: Iterable[float]) -> Floats:
-        """Times (ns) at these levels (0 to 1), as numpy's `quantile` of the times themselves,
-        within the bins' width.
+        """Times (ns) at these levels (0 to 1): numpy's `quantile` of the times, to within the width
+        of a bin.
 
         NaN if there are no times.
         """
@@ -48,7 +48,7 @@ class RttHistogram:
         return self._ranked(below) * (1 - part) + self._ranked(np.ceil(place)) * part
 
     def _ranked(self, rank: Floats) -> Floats:
-        """The time of each rank (from 0). Times of one bin are taken to be evenly spaced in it."""
+        """The time of each rank (from 0). Times are taken to be evenly spaced in their bin."""
         up_to = np.cumsum(self.counts)
         at = np.searchsorted(up_to, rank, side="right")
         low, high = edges(self.bins[at])
@@ -97,7 +97,7 @@ def from_bytes(written: bytes, least: int, greatest: int) -> RttHistogram:
 
 
 def merged(histograms: Iterable[RttHistogram]) -> RttHistogram:
-    """The histogram of all their times."""
+    """The histogram of the times of all histograms."""
     filled = [histogram for histogram in histograms if histogram.bins.size]
     if len(filled) < 2:
         return filled[0] if filled else EMPTY
@@ -109,7 +109,7 @@ def merged(histograms: Iterable[RttHistogram]) -> RttHistogram:
 
 
 def edges(which: Ints) -> tuple[Floats, Floats]:
-    """The least time (ns) of each bin, and the first beyond."""
+    """The least time (ns) of each bin, and the least time above it."""
     lower, upper = bins_from(which), bins_from(which + 1)
     return lower.astype(np.float64), upper.astype(np.float64)
 

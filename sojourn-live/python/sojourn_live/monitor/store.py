@@ -2,17 +2,17 @@
 
 Every probe is kept for a window (`Keep.probes_s`). As it arrives it is also counted into one row
 for each second, 10 s, minute and hour. Such a row keeps its whole distribution (`rtt_histogram`),
-and further probes are added to it. So p50 over an hour is that hour's within 0.8 %, and not a
-quantile of quantiles. The sums of one width equal those of every other.
+and further probes are added to it. So the p50 of an hour is that of its probes to within 0.8 %, not
+a quantile of quantiles. The sums of one width equal those of every other.
 
 There is one writer and any number of readers. The writer's additions become visible with its next
 `commit`, whole or not at all. A killed program loses what it had not committed. A power failure may
-lose more: what the disk had not received yet. Neither leaves a broken file (WAL, synchronous =
-normal).
+also lose commits that the disk had not received yet. Neither leaves a broken file (WAL, synchronous
+= normal).
 
-Times are UTC since 1970 by this host's clock. Where that was stepped back, a span of time occurs
-twice, and its measurements are counted together; `events` has the step. A clock that is wrong can't
-make the store throw everything away: windows move at most twice as fast as time passes.
+Times are UTC since 1970 by this host's clock. If the clock is stepped back, a span of time occurs
+twice, and its measurements are counted together; `events` has the step. A wrong clock can't make
+the store delete everything: windows move at most twice as fast as time passes.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from sojourn_live.monitor.rtt_histogram import RttHistogram
 S = 10**9
 DAY_S = 86400
 FORMAT = 2
-"""The database's format. An older one is read as it is, and converted when a monitor continues it.
-A newer one is refused."""
+"""The database's format. A database of an older format is read without conversion, and converted
+when a monitor continues it. A newer format is refused."""
 MARK = 0x736A6D6F
 """Our application_id in SQLite: "sjmo"."""
 
@@ -48,7 +48,7 @@ WIDTHS = (1, 10, 60, 3600)
 
 
 class StoreError(UserError):
-    """A database can't be used. `problem` says what and where, `hint` what to do."""
+    """A database can't be used. `problem` names the cause and the file, `hint` the remedy."""
 
 
 @dataclass(frozen=True)
@@ -69,20 +69,20 @@ class Keep:
 
 @dataclass(frozen=True)
 class ProbeSamples:
-    """Probes that have settled: columns of equal length, as `_live.Prober.take` gives them, with
+    """Probes that were answered or lost: the columns of `_live.Prober.take`, of equal length, with
     times of day."""
 
     target: Ints
     """The targets' numbers in the database."""
     t_ns: Ints
-    """When they were sent, UTC since 1970."""
+    """Times of sending, UTC since 1970."""
     sequence: Ints
     rtt_ns: Ints
     """-1: lost."""
     loss: Ints
-    """Why they were lost, as in `_live.LOSSES`; -1: not lost."""
+    """The reason of a loss, an index of `_live.LOSSES`; -1: not lost."""
     lateness_ns: Ints
-    """How late they were sent."""
+    """Delay of sending after the scheduled time."""
 
     def __len__(self) -> int:
         return int(self.t_ns.size)
@@ -94,9 +94,9 @@ class StoredTarget:
 
     id: int
     name: str
-    """As it was written."""
+    """The target as the user wrote it."""
     address: str
-    """As of the latest start."""
+    """Its address at the latest start."""
     interval_ns: int
 
 
@@ -123,13 +123,13 @@ class RollUp:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What an interface carried: columns of equal length, a row for each span of time."""
+    """Traffic of an interface: columns of equal length, a row for each span of time."""
 
     t_s: Ints
     received_bytes: Ints
     sent_bytes: Ints
     measured_ns: Ints
-    """How much of the span was observed."""
+    """The observed part of the span."""
     received_most: Ints
     """Bytes in its busiest second."""
     sent_most: Ints
@@ -167,10 +167,10 @@ _SCHEMA = (
 )
 
 MOST_VALUE_BYTES = 1 << 20
-"""Of a name or a distribution that is read: sojourn's take some kilobytes."""
+"""The longest name or distribution that is read. sojourn's take some kilobytes."""
 _STEPS = {1: ""}
-"""For each format, the statements that convert it to the next. The tables of 2 are those of 1
-(sojourn 0.1)."""
+"""For each format, the statements that convert it to the next. Formats 1 (sojourn 0.1) and 2 have
+the same tables."""
 
 
 # ---------------------------------------------------------------------------------------- writing
@@ -178,7 +178,7 @@ _STEPS = {1: ""}
 
 @dataclass
 class Store:
-    """The writer. `open` makes one. It is a context manager; closing commits."""
+    """The writer, a context manager. `open` creates one; closing it commits."""
 
     path: Path
     keep: Keep
@@ -192,14 +192,14 @@ class Store:
 
     @classmethod
     def open(cls, path: str | Path, keep: Keep | None = None) -> Store:
-        """Opens the database, and makes it if there is none. Raises StoreError if it is in use, not
-        ours or can't be written."""
+        """Opens the database, and creates it if there is none. Raises StoreError if it is in use,
+        was not written by a monitor, or can't be written."""
         path = Path(path)
         if path.exists() and not path.is_file():
             raise StoreError(f"{path} is not a plain file", "name a file: --db FILE")
         try:
-            # The lock is on the file itself, so no lock file is left behind. SQLite's own locks are
-            # of another kind and don't collide with it.
+            # The lock is on the file itself, so no lock file remains. SQLite's own locks are of
+            # another kind and don't conflict with it.
             lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise StoreError(
@@ -212,7 +212,7 @@ class Store:
             os.close(lock)
             raise StoreError(
                 f"{path} is being written by another monitor",
-                "stop that one, or name another file: --db FILE",
+                "stop that monitor, or name another file: --db FILE",
             ) from None
         db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
@@ -244,7 +244,7 @@ class Store:
             os.close(self._lock)
 
     def target(self, name: str, address: str, interval_ns: int) -> int:
-        """The number of the target of this name; added if it is new."""
+        """The number of the target with this name. A new target is added."""
         with _explained(self.path):
             self._db.execute(
                 "INSERT INTO targets (name, address, interval_ns) VALUES (?, ?, ?) "
@@ -254,7 +254,7 @@ class Store:
             return self._number("targets", name)
 
     def interface(self, name: str) -> int:
-        """The number of the interface of this name; added if it is new."""
+        """The number of the interface with this name. A new interface is added."""
         with _explained(self.path):
             self._db.execute(
                 "INSERT INTO interfaces (name) VALUES (?) ON CONFLICT (name) DO NOTHING", (name,)
@@ -282,8 +282,8 @@ class Store:
         self._events.append(event)
 
     def commit(self) -> None:
-        """Writes what was added since the last time: all of it or, raising StoreError, nothing. It
-        survives the end of this program."""
+        """Writes all additions since the last commit or, raising StoreError, none of them.
+        Committed data survives the end of this program."""
         if not (self._samples or self._traffic or self._events):
             return
         with _explained(self.path), self._transaction():
@@ -404,7 +404,7 @@ class Store:
         first = self._db.execute(f"SELECT min({time}) FROM {table}").fetchone()[0]
         if first is None or window_s is None:
             return
-        # Credit that was not used is saved, up to the width of two rows.
+        # Unused credit is saved, up to the width of two rows.
         credit_s = min(self._credit_s.get(table, 0.0) + earned_s, max(earned_s, 2.0 * width))
         until = min(first / per_s + credit_s, now_s - window_s)
         gone = self._db.execute(
@@ -414,10 +414,10 @@ class Store:
 
 
 def _prepare(db: sqlite3.Connection, path: Path) -> None:
-    """Makes the tables of a new file; refuses one that is not ours."""
+    """Creates the tables of a new file. Refuses a file that no monitor wrote."""
     new = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
     found = FORMAT if new else _check(db, path)
-    # Each commit writes the last page of every table. Small pages spare the disk.
+    # Each commit writes the last page of every table, so small pages reduce disk writes.
     db.execute("PRAGMA page_size = 2048")
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
@@ -430,10 +430,10 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _check(db: sqlite3.Connection, path: Path) -> int:
-    """Refuses a database that is not ours, or of a newer format; its format."""
+    """Refuses a database that no monitor wrote or that has a newer format. Returns its format."""
     if db.execute("PRAGMA application_id").fetchone()[0] != MARK:
         raise StoreError(
-            f"{path} is a database, but none that a monitor wrote",
+            f"{path} is a database that no monitor wrote",
             "name the file that `sojourn monitor --db` wrote",
         )
     # A view may have rows without end, a trigger may write anything.
@@ -443,7 +443,7 @@ def _check(db: sqlite3.Connection, path: Path) -> int:
     if foreign_kind is not None:
         raise StoreError(
             f"{path} has a {foreign_kind[0]} that no monitor wrote",
-            "sojourn writes plain tables: do not trust where it is from",
+            "a monitor writes plain tables only: don't trust this file",
         )
     found = int(db.execute("PRAGMA user_version").fetchone()[0])
     if not 1 <= found <= FORMAT:
@@ -502,7 +502,7 @@ class Reader:
     """Reads a database, also while a monitor writes it. A context manager."""
 
     def __init__(self, path: str | Path) -> None:
-        """Raises StoreError if there is none, or none of ours."""
+        """Raises StoreError if there is no such file, or if no monitor wrote it."""
         self.path = Path(path)
         if not self.path.is_file():
             raise StoreError(
@@ -513,9 +513,9 @@ class Reader:
 
     def _connect(self) -> sqlite3.Connection:
         where = self.path.resolve().as_uri()
-        # A reader with write access removes SQLite's index of the latest writes (WAL) when it ends,
-        # and one with read access only can't. In a folder without write access there is no such
-        # index and no writer either.
+        # A reader with write access removes SQLite's index of the latest writes (WAL) at its end; a
+        # reader with read access can't. A folder without write access has neither such an index nor
+        # a writer.
         for way in ("mode=rw", "mode=ro"):
             with contextlib.suppress(sqlite3.OperationalError):
                 return self._checked(f"{where}?{way}")
@@ -544,7 +544,7 @@ class Reader:
         self._db.close()
 
     def targets(self) -> list[StoredTarget]:
-        """In the order in which they were first probed."""
+        """The targets in the order in which they were first probed."""
         rows = self._all("SELECT id, name, address, interval_ns FROM targets ORDER BY id")
         return [
             StoredTarget(id, sanitize.plain(str(name)), sanitize.plain(str(address)), interval_ns)
@@ -557,7 +557,7 @@ class Reader:
         return {sanitize.plain(str(name)): id for name, id in rows}
 
     def span(self) -> tuple[int, int] | None:
-        """The first second (UTC) of any data and the one after the last; None: there is none."""
+        """The first second (UTC) of any data and the second after the last; None without data."""
         spans = [
             (*self._all(f"SELECT min(t_s), max(t_s) FROM rtt_{width}")[0], width)
             for width in WIDTHS
@@ -565,15 +565,14 @@ class Reader:
         kept = [(low, high + width) for low, high, width in spans if low is not None]
         if not kept:
             return None
-        # The widest rows are kept longest. Narrower rows within the first of them give the
-        # beginning more precisely.
+        # The widest rows are kept longest. Narrower rows within the first of them refine the start.
         return max(low for low, _ in kept if low < kept[-1][0] + WIDTHS[-1]), min(
             high for _, high in kept
         )
 
     def width(self, start_s: float, widest_s: float) -> int:
-        """The widest roll-up of at most `widest_s`; if it is no longer kept as of `start_s`, the
-        next wider one that is."""
+        """The widest roll-up of at most `widest_s`. If its rows from `start_s` have expired, the
+        next wider one whose rows have not."""
         fitting = max(i for i, width in enumerate(WIDTHS) if width <= max(widest_s, WIDTHS[0]))
         for i in range(fitting, len(WIDTHS)):
             first = self._all(f"SELECT min(t_s) FROM rtt_{WIDTHS[i]}")[0][0]
@@ -589,8 +588,8 @@ class Reader:
         return WIDTHS[-1]
 
     def rows(self, target: int, width: int, start_s: float, end_s: float) -> Iterator[RollUp]:
-        """One target's roll-ups in order of time, from the row that contains `start_s` to the one
-        before `end_s`."""
+        """One target's roll-ups in order of time, from the row that contains `start_s` to the last
+        row before `end_s`."""
         for row in self._all(
             f"SELECT {_COLUMNS} FROM rtt_{width} WHERE t_s > ? AND t_s < ? AND target = ? ORDER BY t_s",
             (start_s - width, end_s, target),
@@ -600,7 +599,7 @@ class Reader:
     def outline(
         self, target: int, width: int, start_s: float, end_s: float
     ) -> dict[str, list[int | None]]:
-        """As `rows`, without the distributions: columns t_s, sent, lost, min_ns, p10_ns, p50_ns,
+        """`rows` without the distributions: columns t_s, sent, lost, min_ns, p10_ns, p50_ns,
         p90_ns, max_ns (None: no reply)."""
         names = ("t_s", "sent", "lost", "min_ns", "p10_ns", "p50_ns", "p90_ns", "max_ns")
         rows = self._all(
@@ -610,7 +609,7 @@ class Reader:
         return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
     def probes(self, target: int, start_s: float, end_s: float) -> tuple[Ints, Floats]:
-        """When each probe was sent (ns, UTC) and its RTT (ns; NaN: lost), in order of time."""
+        """Each probe's time of sending (ns, UTC) and RTT (ns; NaN: lost), in order of time."""
         rows = self._all(
             "SELECT t_ns, rtt_ns FROM probes WHERE t_ns >= ? AND t_ns < ? AND target = ? ORDER BY t_ns",
             (round(start_s * S), round(end_s * S), target),
@@ -621,7 +620,7 @@ class Reader:
         )
 
     def traffic(self, interface: int, width: int, start_s: float, end_s: float) -> Traffic:
-        """What an interface carried, rolled up to `width` seconds."""
+        """An interface's traffic, rolled up to `width` seconds."""
         rows = self._all(
             "SELECT t_s, received_bytes, sent_bytes, measured_ns, received_most, sent_most "
             f"FROM traffic_{width} WHERE t_s > ? AND t_s < ? AND interface = ? ORDER BY t_s",

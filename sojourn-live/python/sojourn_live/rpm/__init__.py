@@ -1,5 +1,5 @@
-"""Responsiveness (RPM, draft-ietf-ippm-responsiveness): a server of it, and a measurement of such
-servers as a Run."""
+"""Responsiveness (RPM, draft-ietf-ippm-responsiveness): a server, and measurements of such servers
+as Runs."""
 
 from sojourn_live.defaults import RpmService as RpmService
 from sojourn_live.rpm.client import BOTH as BOTH

@@ -1,7 +1,6 @@
 """A measurement of a responsiveness server as a Run.
 
-All of the measuring is in crates/rpm, which brings raw samples; `measure.responsiveness` makes
-scores of them.
+crates/rpm measures and returns raw samples; `measure.responsiveness` computes the scores.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ from sojourn_live.measure.session import LiveError
 S = 10**9
 
 EMPTY = (*measurement.EMPTY, "queue", "links")
-"""Tables that such a measurement has no rows of."""
+"""Tables without rows in such a measurement."""
 REPEAT_BYTES = 10_000_000
-"""What a repeat may take on disk: 16 connections and 100 probes a second for three minutes are
+"""Disk space that a repeat may take. 16 connections and 100 probes a second for three minutes take
 2 MB."""
 
 RpmProgress = Callable[[int, int, str, int, float], bool]
-"""Called with the time reached in ns, the phase from 0, what is waited for ("goodput" or
-"responsiveness"), the phase's intervals so far and the goodput of the last second in bit/s. False
-ends the measurement as Ctrl-C does."""
+"""Called with the time reached in ns, the phase from 0, the quantity that must become stable
+("goodput" or "responsiveness"), the phase's intervals so far and the goodput of the last second in
+bit/s. Returning False ends the measurement as Ctrl-C does."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +63,8 @@ class RpmParameters:
     ptc: float = 0.05
     """The share of the capacity that probes may take."""
     stage_intervals: int = 8
-    """The most intervals to wait for goodput, and then for responsiveness, to be stable. The draft
-    leaves it to the tool."""
+    """The most intervals to wait for stable goodput, and then for stable responsiveness. The draft
+    leaves this number to the tool."""
 
 
 SERIAL = (("download",), ("upload",))
@@ -76,25 +75,26 @@ BOTH = (("download", "upload"),)
 
 @dataclass(frozen=True)
 class RpmPlan:
-    """What to measure."""
+    """The settings of a measurement of responsiveness."""
 
     url: str
     """A host, host:port, or the URL of a server's document (https)."""
     insecure: bool = False
-    """Take any certificate."""
+    """Whether to accept any certificate."""
     ca: Path | None = None
-    """A PEM file: the server's certificate, or of who signed it. None: what this system trusts."""
+    """A PEM file with the server's certificate or its signer's; None: this system's trusted
+    certificates."""
     parameters: RpmParameters = RpmParameters()
     stages: tuple[tuple[str, ...], ...] = SERIAL
     idle_probes: int = 10
     """Foreign probes before any load."""
     seed: int = 1
-    """Chooses the connections of self probes."""
+    """Seed of the choice of connections for self probes."""
     patience_ns: int = 20 * S
-    """A probe without an answer after this has none."""
+    """A probe without an answer after this time has failed."""
 
     def to_json(self) -> str:
-        """As `_live.measure_rpm` takes it."""
+        """The JSON argument of `_live.measure_rpm`."""
         trust: object = "system" if self.ca is None else {"file": str(self.ca)}
         return json.dumps(
             {
@@ -110,37 +110,37 @@ class RpmPlan:
 
     @property
     def least_ns(self) -> int:
-        """What it takes where everything is stable at once."""
+        """The duration if everything is stable at once."""
         return len(self.stages) * 2 * self.parameters.mad * self.parameters.id_ns
 
     @property
     def most_ns(self) -> int:
-        """What it takes at most, but for the idle phase and a server's slowness."""
+        """The longest duration, without the idle phase and delays of the server."""
         return len(self.stages) * 2 * self.parameters.stage_intervals * self.parameters.id_ns
 
 
 def measure(
     plan: RpmPlan, how: MeasurementSettings | None = None, reached: RpmProgress | None = None
 ) -> MeasurementOutcome:
-    """Measures as often as asked. A repeat that ended early has its phases so far.
+    """Measures `how.repeats` times. A repeat that ended early keeps its phases so far.
 
     Raises:
-        LiveError: nothing could be measured: no such host, no responsiveness server there, or none
-            to be trusted.
+        LiveError: nothing could be measured: no such host, no responsiveness server there, or no
+            trusted certificate.
     """
 
     def one(repeat: int, keep: Keeper | None) -> tuple[Tables, RpmFacts]:
         asked = dataclasses.replace(plan, seed=plan.seed + repeat)
 
-        def kept(tables: Mapping[str, Columns], told: str) -> None:
-            assert keep is not None, "else nobody is told"
-            keep(_whole(tables), json.loads(told))
+        def kept(tables: Mapping[str, Columns], facts: str) -> None:
+            assert keep is not None, "this callback is passed only with `keep`"
+            keep(_all_tables(tables), json.loads(facts))
 
         try:
-            tables, told = _live.measure_rpm(asked.to_json(), reached, keep and kept)
+            tables, facts = _live.measure_rpm(asked.to_json(), reached, keep and kept)
         except _live.MeasureError as error:
             raise LiveError(*error.args) from None
-        return _whole(tables), json.loads(told)
+        return _all_tables(tables), json.loads(facts)
 
     def begin(facts: RpmFacts, how: MeasurementSettings) -> Run:
         return _start(plan, facts, how)
@@ -149,7 +149,7 @@ def measure(
 
 
 def to_dict(run: Run, parameters: RpmParameters) -> dict[str, Any]:
-    """The scores of a measurement as plain values; what is not known becomes None."""
+    """The scores of a measurement as plain values; NaN becomes None."""
     last = responsiveness.facts_of(run, run.seeds[-1])
     return {
         "title": run.meta.title,
@@ -165,8 +165,8 @@ def to_dict(run: Run, parameters: RpmParameters) -> dict[str, Any]:
     }
 
 
-def _whole(tables: Mapping[str, Columns]) -> dict[str, dict[str, np.ndarray[Any, Any]]]:
-    """With the tables that have no rows."""
+def _all_tables(tables: Mapping[str, Columns]) -> dict[str, dict[str, np.ndarray[Any, Any]]]:
+    """These tables and the tables without rows."""
     empty = {name: nothing(name) for name in EMPTY}
     return {**empty, **{name: dict(columns) for name, columns in tables.items()}}
 

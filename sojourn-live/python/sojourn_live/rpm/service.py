@@ -12,7 +12,7 @@ from sojourn_live.measure.session import LiveError
 
 
 def server(service: RpmService) -> _live.RpmServer:
-    """A server that answers from now until its `stop`.
+    """Starts a server. It answers until its `stop`.
 
     Raises:
         LiveError: it can't listen there, or its certificate can't be read.
@@ -46,10 +46,10 @@ def _check_address(text: str) -> None:
 
 
 def url(address: str, port: int) -> str:
-    """What to give a client of a server there."""
+    """The URL of a server for its clients."""
     return f"https://[{address}]:{port}" if ":" in address else f"https://{address}:{port}"
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only this host reaches it."""
+    """Whether only this host can reach the address."""
     return ipaddress.ip_address(address).is_loopback

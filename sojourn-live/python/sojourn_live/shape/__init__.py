@@ -1,4 +1,4 @@
-"""Shaping lines: two rates to operations, carried out with a way back, and the search for the
+"""Shapes lines: applies a shaper of two rates so that it can be rolled back, and searches for the
 rates."""
 
 from sojourn import linux_only as linux_only

@@ -3,7 +3,7 @@
 A mistake here can cost the connection to the host, so each step can be undone. Before anything is
 changed:
 
-1. the change is rehearsed in a namespace that is thrown away;
+1. the change is rehearsed in a temporary namespace;
 2. the former state is written to the journal;
 3. a separate process (`watchdog`) is started.
 
@@ -30,7 +30,7 @@ from sojourn.scenario.qdisc import Qdisc
 from sojourn_live.shape import journal
 
 READY, APPLIED = b"r", b"a"
-"""What the watchdog sends when it is ready, and what it receives when the shaper is applied."""
+"""Messages: from the watchdog when it is ready, and to it when the shaper is applied."""
 WATCHDOG_FD = 3
 PATIENCE_S = 30.0
 """How long to wait for the watchdog to start."""
@@ -67,7 +67,7 @@ def demand(name: str) -> None:
     if not permitted():
         raise UserError(
             f"{name}: changing an interface's queues needs root (CAP_NET_ADMIN)",
-            "run the same with sudo; without --apply the commands are printed, which needs no right",
+            "run it with sudo; without --apply the commands are only printed, which needs no privilege",
         )
 
 
@@ -76,7 +76,7 @@ def apply(name: str, wanted: WantedShape, within_s: float) -> tuple[journal.Shap
     `within_s` 0: confirmed at once.
 
     Raises:
-        UserError: nothing was changed, or the change was undone; why, and what to do.
+        UserError: nothing was changed, or the change was undone.
         UnitError: see `plan`.
     """
     with _in_place(name, wanted, within_s) as placed:
@@ -84,7 +84,7 @@ def apply(name: str, wanted: WantedShape, within_s: float) -> tuple[journal.Shap
         deadline = journal.now() + within_s if within_s else None
         entry = replace(placed.entry, state=state, deadline_s=deadline)
         journal.save(entry)
-        placed.tell(APPLIED)
+        placed.send(APPLIED)
     return entry, placed.shape
 
 
@@ -117,14 +117,14 @@ class _Placed:
     entry: journal.ShaperEntry
     shape: ShapePlan
     interface: rtnl.Interface
-    tell: Callable[[bytes], object]
+    send: Callable[[bytes], object]
     """Sends to the watchdog."""
 
 
 @contextlib.contextmanager
 def _in_place(name: str, wanted: WantedShape, within_s: float) -> Iterator[_Placed]:
-    """A shaper that is carried out but not yet marked as applied: if this process ends in the
-    block, the watchdog restores the former state."""
+    """Sets up a shaper that is not yet marked as applied: if this process ends in the block, the
+    watchdog restores the former state."""
     demand(name)
     with journal.locked():
         refuse_if_shaped(name)
@@ -136,7 +136,7 @@ def _in_place(name: str, wanted: WantedShape, within_s: float) -> Iterator[_Plac
         entry = journal.ShaperEntry(
             name, asked, tuple(shape.commands), shape.ifb, former, time.time(), within_s
         )
-        with _watchdog(name) as (watchdog, tell):
+        with _watchdog(name) as (watchdog, send):
             entry = replace(entry, watchdog=journal.process(watchdog))
             journal.save(entry)
             try:
@@ -151,22 +151,22 @@ def _in_place(name: str, wanted: WantedShape, within_s: float) -> Iterator[_Plac
                         f"{error.problem}; {name} is as it was", hint_for(error, wanted)
                     ) from None
                 raise
-            yield _Placed(entry, shape, interface, tell)
+            yield _Placed(entry, shape, interface, send)
 
 
 def confirm(name: str) -> journal.ShaperEntry:
-    """Keeps what was applied."""
+    """Keeps the applied shaper."""
     demand(name)
     with journal.locked():
-        entry = _known(name, "nothing is to be confirmed")
+        entry = _known(name, "there is nothing to confirm")
         if entry.state == "applying":
             raise UserError(
-                f"{name} was shaped only in part: who did it was ended",
+                f"{name} was shaped only in part: the process that applied the shaper was ended",
                 f"sojourn shape {name} --undo",
             )
         if gone := absent(entry):
             raise UserError(
-                f"{gone}: nothing is left to be kept",
+                f"{gone}: there is nothing to keep",
                 f"sojourn shape {name} --undo removes the rest",
             )
         entry = replace(entry, state="confirmed", deadline_s=None)
@@ -175,30 +175,30 @@ def confirm(name: str) -> journal.ShaperEntry:
 
 
 def undo(name: str) -> tuple[journal.ShaperEntry, str]:
-    """Restores the former state. The second value says what differs from it, or that the interface
-    is gone; "" if nothing does."""
+    """Restores the former state. The second value describes a remaining difference, or a missing
+    interface; "" if there is neither."""
     demand(name)
     with journal.locked():
-        entry = _known(name, "nothing is to be undone")
+        entry = _known(name, "there is nothing to undo")
         try:
             differs = put_back(entry)
         except rtnl.RefusedError as error:
             raise UserError(
-                f"{name} could not be put back: {error.problem}",
-                "what it had is written in " + str(journal.FOLDER),
+                f"{name} could not be restored: {error.problem}",
+                f"its former state is recorded in {journal.FOLDER}",
             ) from None
         journal.forget(name)
     return entry, differs
 
 
 def absent(entry: journal.ShaperEntry) -> str:
-    """A sentence if the shaped interface is gone; "" if it is there."""
+    """A sentence if the shaped interface does not exist any more; "" if it does."""
     with rtnl.Kernel() as kernel:
-        there = kernel.interface(entry.interface)
-    if there is None:
+        present = kernel.interface(entry.interface)
+    if present is None:
         return f"{entry.interface} is gone"
-    if there.index != entry.former.index:
-        return f"{entry.interface} is another interface than the one that was shaped, which is gone"
+    if present.index != entry.former.index:
+        return f"the shaped interface {entry.interface} is gone; another one has its name"
     return ""
 
 
@@ -211,14 +211,14 @@ def _known(name: str, nothing: str) -> journal.ShaperEntry:
     if entry.state == "rolled back":
         journal.forget(name)
         raise UserError(
-            f"{name} was rolled back already: {entry.why}", "shape it again, and confirm in time"
+            f"{name} was already rolled back: {entry.why}", "shape it again, and confirm in time"
         )
     return entry
 
 
 def refuse_if_shaped(name: str) -> None:
-    """Raises UserError if an entry says that the interface is shaped. Forgets an entry whose shaper
-    is over."""
+    """Raises UserError if the interface is shaped by its entry. Forgets the entry of a shaper that
+    was rolled back."""
     entry = journal.load(name)
     if entry is None:
         return
@@ -228,8 +228,8 @@ def refuse_if_shaped(name: str) -> None:
         raise UserError(f"{name} is shaped already", f"first: sojourn shape {name} --undo")
     else:
         raise UserError(
-            f"{name} was shaped by a process that is gone, as is the one that was to roll it back",
-            f"sojourn shape {name} --undo puts back what was there, --confirm keeps what is there",
+            f"{name} was shaped, but not confirmed, and the watchdog that would roll it back has ended",
+            f"sojourn shape {name} --undo restores the former state, --confirm keeps the present one",
         )
 
 
@@ -237,39 +237,39 @@ def refuse_if_shaped(name: str) -> None:
 
 
 def rehearse(shape: ShapePlan, former: rtnl.Former, wanted: WantedShape) -> None:
-    """Refuses what the kernel can't do, and a state that could not be restored."""
+    """Refuses operations that the kernel can't do, and a former state that it could not restore."""
     try:
         rehearsal.rehearse(former, shape.operations)
     except rehearsal.NotRestorableError as error:
         raise UserError(
-            f"what {former.name} has could not be put back as it is: {error.problem}",
-            f"remove it first, if it is not needed: tc qdisc del dev {former.name} root (or ingress)",
+            f"the present qdiscs of {former.name} could not be restored: {error.problem}",
+            f"remove them first, if they are not needed: tc qdisc del dev {former.name} root (or ingress)",
         ) from None
     except rtnl.RefusedError as error:
         raise UserError(f"this kernel refuses: {error.problem}", hint_for(error, wanted)) from None
 
 
 def hint_for(error: rtnl.RefusedError, wanted: WantedShape) -> str:
-    """What to do about an operation that the kernel refuses."""
+    """The hint for an operation that the kernel refuses."""
     if " type ifb" in error.what:
-        return "load the module: modprobe ifb; or shape only what is sent: leave --down out"
+        return "load the module: modprobe ifb; or shape only sent packets: leave --down out"
     if "mirred" in error.what or "u32" in error.what:
-        return "load the modules: modprobe -a cls_u32 act_mirred; or shape only what is sent: leave --down out"
+        return "load the modules: modprobe -a cls_u32 act_mirred; or shape only sent packets: leave --down out"
     if " htb default" in error.what:
         return "load the module: modprobe sch_htb"
     kind = wanted.qdisc.split()[0]
     if "conntrack" in error.words:
-        return f"without it hosts behind NAT can't be told apart: --qdisc '{wanted.qdisc} nonat'"
+        return f"load nf_conntrack, or do without fairness between hosts behind NAT: --qdisc '{wanted.qdisc} nonat'"
     module = "sch_fifo" if "fifo" in kind else f"sch_{kind}"
     able = [each for each in available() if each != kind]
     if not able:
         return f"load the module: modprobe {module}"
     best = f"{able[0]} (a queue of 20 ms)" if "fifo" in able[0] else able[0]
-    return f"load the module: modprobe {module}; or use what is there: --qdisc {best}"
+    return f"load the module: modprobe {module}; or use an available discipline: --qdisc {best}"
 
 
 def available() -> list[str]:
-    """The disciplines of this kernel, best first; empty if they can't be tried here."""
+    """The disciplines of this kernel, best first; empty if no namespace can be made to try them."""
 
     def works() -> list[str]:
         found = []
@@ -295,7 +295,7 @@ def available() -> list[str]:
         return []
 
 
-# ----------------------------------------------------------------------------------- the way back
+# --------------------------------------------------------------------------------------- rollback
 
 
 def put_back(entry: journal.ShaperEntry) -> str:
@@ -309,14 +309,14 @@ def put_back(entry: journal.ShaperEntry) -> str:
         if entry.ifb is not None and kernel.interface(entry.ifb) is not None:
             kernel.do(tc.DeleteLink(entry.ifb))
         if gone:
-            return f"{gone}, and its shaper with it; what else had been made is removed"
+            return f"{gone}, and its shaper with it; the rest is removed"
         return rehearsal.difference(former, kernel.former(name))
 
 
 @contextlib.contextmanager
 def _watchdog(name: str) -> Iterator[tuple[int, Callable[[bytes], object]]]:
-    """A process outside of this session: its number, and a function that sends to it. If the block
-    ends before it has received `APPLIED`, it restores the former state.
+    """Starts the watchdog outside of this session. Yields its process id and a function that sends
+    to it. If the block ends before it has received `APPLIED`, it restores the former state.
 
     Raises:
         UserError: it does not start.
@@ -327,7 +327,7 @@ def _watchdog(name: str) -> Iterator[tuple[int, Callable[[bytes], object]]]:
             null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
             give = (os.POSIX_SPAWN_DUP2, its.fileno(), WATCHDOG_FD)
             words = [sys.executable, "-m", "sojourn_live.shape.watchdog", name]
-            # A session of its own, so that the end of a terminal or of ssh does not reach it.
+            # It gets its own session, so that the end of a terminal or of ssh does not end it.
             pid = os.posix_spawn(
                 sys.executable, words, os.environ, file_actions=[*null, give], setsid=True
             )
@@ -338,7 +338,7 @@ def _watchdog(name: str) -> Iterator[tuple[int, Callable[[bytes], object]]]:
             ready = False
         if not ready:
             raise UserError(
-                "the process that would roll back does not start; nothing was done",
+                "the watchdog, which would roll back, does not start; nothing was changed",
                 f"try it: {sys.executable} -m sojourn_live.shape.watchdog --help",
             )
         yield pid, ours.sendall

@@ -1,9 +1,9 @@
-"""The journal: what was done to an interface, on disk, so that another process can undo it after
+"""The journal: the changes of an interface, on disk, so that another process can undo them after
 kill -9 or the end of the session.
 
-One file for each interface, under /run, which a reboot empties as it empties the kernel's queues.
-It is written before anything is changed, and replaced as a whole. Whoever changes an interface or
-its file holds the lock.
+Each interface has a file under /run, which a reboot empties as it empties the kernel's queues. The
+file is written before anything is changed, and replaced as a whole. A process holds the lock while
+it changes an interface or its file.
 
     applying -> applied -> confirmed          undone: the file is gone
          \\         \\--> rolled back          reported until the next --apply, --confirm or --undo
@@ -35,10 +35,10 @@ class ShaperEntry:
 
     interface: str
     wanted: Mapping[str, Any]
-    """up_bps, down_bps, qdisc, link: what was asked for, to show to people."""
+    """up_bps, down_bps, qdisc and link of the wanted shaper, for display."""
     commands: tuple[str, ...]
     ifb: str | None
-    """The IFB that was made."""
+    """The IFB that was created."""
     former: Former
     began_s: float
     """When it was applied, time of day."""
@@ -46,7 +46,7 @@ class ShaperEntry:
     """The time to confirm in."""
     state: str = "applying"
     deadline_s: float | None = None
-    """On the clock of `now`."""
+    """The end of the time to confirm, on the clock of `now`."""
     watchdog: tuple[int, str] | None = None
     """The process and its start time, which distinguishes it from a later process with the same
     number."""
@@ -67,7 +67,7 @@ class ShaperEntry:
 
 
 def now() -> float:
-    """Seconds since the boot. This clock goes on while a laptop sleeps, and is never set."""
+    """Seconds since the boot. This clock runs while a laptop sleeps, and is never set."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -77,8 +77,8 @@ def process(pid: int) -> tuple[int, str]:
 
 
 def started(pid: int) -> str:
-    """When a process was started, in ticks since the boot. No later process with its number has the
-    same. "": there is none."""
+    """The start time of a process in ticks since the boot, which no later process with its number
+    shares. "": there is no such process."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -100,7 +100,7 @@ def _file(interface: str) -> Path:
 
 @contextlib.contextmanager
 def locked() -> Iterator[None]:
-    """Keeps others from changing interfaces meanwhile.
+    """Holds the lock, so that no other process changes interfaces.
 
     Raises:
         UserError: the folder can't be written.
@@ -121,34 +121,34 @@ def locked() -> Iterator[None]:
 
 
 def load(interface: str) -> ShaperEntry | None:
-    """The interface's entry. None: we have not shaped it since the last boot."""
+    """The interface's entry. None: it was not shaped since the last boot."""
     file = _file(interface)
     try:
-        kept = json.loads(file.read_text())
+        stored = json.loads(file.read_text())
     except FileNotFoundError:
         return None
     except PermissionError:
         raise UserError(f"can't read {file}", "run it as root") from None
     except (OSError, ValueError) as error:
         raise UserError(
-            f"can't read {file}: {error}", "look at it; remove it to forget the former state"
+            f"can't read {file}: {error}", "inspect it; remove it to forget the former state"
         ) from None
-    if kept.get("format") != FORMAT:
+    if stored.get("format") != FORMAT:
         raise UserError(f"{file} was written by another version", "undo it with that version")
-    if kept["boot"] != boot():
+    if stored["boot"] != boot():
         return None
-    watchdog = kept["watchdog"] and (int(kept["watchdog"][0]), str(kept["watchdog"][1]))
-    lists = {"commands": tuple(kept["commands"]), "watchdog": watchdog}
-    return ShaperEntry(**{**kept, **lists, "former": Former.from_json(kept["former"])})
+    watchdog = stored["watchdog"] and (int(stored["watchdog"][0]), str(stored["watchdog"][1]))
+    lists = {"commands": tuple(stored["commands"]), "watchdog": watchdog}
+    return ShaperEntry(**{**stored, **lists, "former": Former.from_json(stored["former"])})
 
 
 def save(entry: ShaperEntry) -> None:
     """Writes the entry to disk before it returns. Call it with the lock held."""
     file = _file(entry.interface)
-    kept = {**asdict(replace(entry, boot=boot())), "former": entry.former.to_json()}
+    values = {**asdict(replace(entry, boot=boot())), "former": entry.former.to_json()}
     temporary = file.with_suffix(".new")
     with temporary.open("w", encoding="utf-8") as out:
-        json.dump(kept, out)
+        json.dump(values, out)
         out.flush()
         os.fsync(out.fileno())
     temporary.replace(file)

@@ -1,4 +1,4 @@
-"""A figure of what a search of a shaper's rate measured, beside what was predicted."""
+"""A figure of the measured and predicted delay and goodput of a search for a shaper's rate."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from sojourn_live.shape.prediction import Point
 from sojourn_live.shape.search import NO_SHAPER, RateAnswer
 
 
-def drawn(one: RateAnswer, host: str, folder: Path) -> Path:
-    """Draws the answer of one direction into a file there, and says which.
+def drawn(answer: RateAnswer, host: str, folder: Path) -> Path:
+    """Draws the answer of one direction into a file of the folder. Returns the file.
 
     Raises:
         UserError: it can't be written.
     """
-    choice = one.choice.point
-    predicted = sorted(one.predicted[1:], key=lambda point: point.bps)
+    asked, line, choice = answer.asked, answer.line, answer.choice.point
+    predicted = sorted(answer.predicted[1:], key=lambda point: point.bps)
     what = Tuning(
-        f"A shaper with {one.asked.wanted.qdisc} on {one.asked.interface}, {one.asked.direction}, measured to {host}",
-        f"line {digits.rate(one.round_line_bps)}, base RTT {one.line.base_rtt_ns / 1e6:.3g} ms, queue {one.line.buffer_bytes / 1e3:.3g} kB ·"
-        f" {one.asked.plan.streams} streams, {one.asked.repeats} repeats in turns",
-        one.asked.target_ms,
-        [_tried(point, write_rate(point.bps)) for point in one.tried],
+        f"A shaper with {asked.wanted.qdisc} on {asked.interface}, {asked.direction}, measured to {host}",
+        f"line {digits.rate(answer.round_line_bps)}, base RTT {line.base_rtt_ns / 1e6:.3g} ms, queue {line.buffer_bytes / 1e3:.3g} kB ·"
+        f" {asked.plan.streams} streams, {asked.repeats} repeats in turns",
+        asked.target_ms,
+        [_tried(point, write_rate(point.bps)) for point in answer.tried],
         [_tried(point, write_rate(point.bps)) for point in predicted],
-        (_tried(one.unshaped, NO_SHAPER), _tried(one.predicted[0], NO_SHAPER)),
+        (_tried(answer.unshaped, NO_SHAPER), _tried(answer.predicted[0], NO_SHAPER)),
         write_rate(choice.bps) if choice else None,
     )
-    file = folder / f"tune-{one.asked.direction}.svg"
+    file = folder / f"tune-{asked.direction}.svg"
     try:
         figures.save(tuning(what), file)
     except OSError as error:

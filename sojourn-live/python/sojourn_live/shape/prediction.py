@@ -1,18 +1,17 @@
-"""Which rate a shaper should have: predicted from a measured line in the simulator, then tried on
-the line itself. Pure except for the runs.
+"""The rate of a shaper: predicted from a measured line in the simulator, then tried on the line.
+Pure except for the runs.
 
-A shaper slower than the line keeps the queue where its discipline acts on it. The slower it is, the
-more reliably it does so, and the less goodput it gives. Wanted is the fastest rate at which the
-load adds at most a given delay to the RTT. A line is modelled by its rate, its base RTT and the
-depth of the modem's queue, which the first measurement gives. The simulator then predicts delay and
-goodput at each rate:
+A shaper slower than the line keeps the queue where its discipline acts on it. A slower shaper does
+so more reliably, but gives less goodput. Wanted is the fastest rate at which the load adds at most
+a given delay to the RTT. The first measurement gives a model of the line: its rate, its base RTT
+and the depth of the modem's queue. The simulator then predicts delay and goodput at each rate:
 
     up      home --[shaper, discipline]--> modem --[line: bfifo of that depth]--> net
     down    net --[line: bfifo of that depth]--> modem --[shaper, discipline]--> home
 
 The rates tried on the line are those around the best prediction. They take turns, forth and back,
-so that whatever changes on the line affects all of them. A rate is good enough if the whole 95 %
-interval of what it adds is below the target.
+so that any change of the line affects all of them. A rate is good enough if the whole 95 % interval
+of its added delay is below the target.
 """
 
 from __future__ import annotations
@@ -46,7 +45,8 @@ STEPS = (-2, -1, 0, 1, 2)
 STEP = 0.05
 """Distance between neighbours, as a share of the measured rate."""
 LOWEST = 0.5
-"""Where to begin if no predicted rate meets the target, as a share of the measured rate."""
+"""The middle of the tried rates if no predicted rate meets the target, as a share of the measured
+rate."""
 FASTEST = 1.05
 SEEDS = 3
 IDLE_NS = 2 * 10**9
@@ -54,25 +54,25 @@ TCP_HEADERS = 52
 """IPv4 and TCP with timestamps, bytes."""
 LEAST_BUFFER = 10 * 1514
 FAST_BPS = 10**10
-"""Rate of links that are no bottleneck."""
+"""Rate of links that are not the bottleneck."""
 CLOSE_MS = 5.0
 CLOSE_SHARE = 0.3
-"""A prediction within 5 ms or within this share of the measured value was good."""
+"""A prediction within 5 ms or within this share of the measured value is good."""
 
 
 @dataclass(frozen=True)
 class LineModel:
-    """The line as the first measurement found it."""
+    """The line by the first measurement."""
 
     direction: str
     """`up` or `down`."""
     goodput_bps: float
-    """Application bytes."""
+    """Rate of application bytes."""
     base_rtt_ns: int
     buffer_bytes: float
     """Depth of the modem's queue, as Linux counts packets."""
     added_ms: Interval
-    """What the load adds to the idle RTT at the 95th percentile, without a shaper."""
+    """Delay that the load adds to the idle RTT at the 95th percentile, without a shaper."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Point:
     bps: int
     goodput_mbps: Interval
     added_ms: Interval
-    """What the load adds to the idle RTT at the 95th percentile."""
+    """Delay that the load adds to the idle RTT at the 95th percentile."""
 
     def to_dict(self) -> TunePoint:
         """As plain values; what is not known becomes None."""
@@ -114,10 +114,10 @@ def known(value: float) -> float | None:
 
 
 def line_of(found: Findings, direction: str) -> LineModel:
-    """The line that a measurement without a shaper found.
+    """The model of the line from a measurement without a shaper.
 
     Raises:
-        UserError: it found none: no reply, or nothing was carried.
+        UserError: there was no reply, or hardly any goodput.
     """
     kind = {"up": "upload", "down": "download"}[direction]
     row = next((row for row in found.rows if row.kind == kind), None)
@@ -125,15 +125,16 @@ def line_of(found: Findings, direction: str) -> LineModel:
     if row is None or idle is None or row.induced is None or math.isnan(row.induced.p95.value):
         raise UserError(
             "the delay of this line can't be measured: no probe was answered",
-            "look what sojourn measure says of it",
+            "run sojourn measure to see why",
         )
     goodput = row.mbps[direction] * 1e6
     if not goodput * wire_share(None, 1500) >= LEAST_BPS:
         raise UserError(
-            f"nothing worth shaping: {goodput / 1e3:.3g} kbit/s {direction}",
-            "look at the line first",
+            f"the line is too slow to shape: {goodput / 1e3:.3g} kbit/s {direction}",
+            "check the line first",
         )
-    depth = next((one.bytes for one in found.buffers if one.direction == direction), math.nan)
+    depths = (buffer.bytes for buffer in found.buffers if buffer.direction == direction)
+    depth = next(depths, math.nan)
     return LineModel(
         direction,
         goodput,
@@ -157,7 +158,7 @@ def rate_of(line: LineModel, wanted: WantedShape, mtu: int) -> float:
 
 def with_rate(wanted: WantedShape, direction: str, bps: int) -> WantedShape:
     """The same shaper at a rate, in this direction only."""
-    up, down = (bps if direction == one else None for one in ("up", "down"))
+    up, down = (bps if direction == way else None for way in ("up", "down"))
     return replace(wanted, up_bps=up, down_bps=down)
 
 
@@ -171,15 +172,15 @@ def substitute(wanted: WantedShape) -> WantedShape:
 
 
 def known_congestion(name: str | None) -> str:
-    """The host's congestion control if the simulator has it, else CUBIC. Prague is of a patched
-    Linux."""
+    """The host's congestion control if the simulator has it, else CUBIC. Prague is in a patched
+    Linux only."""
     record = CONGESTION.get(name or "")
     known = record is not None and record.simulated and (record.in_linux or record.name == "prague")
     return record.name if record is not None and known else "cubic"
 
 
 def caveats(wanted: WantedShape, congestion: str) -> list[str]:
-    """What its words probably don't mean, and where the simulated line differs from the real one."""
+    """Doubts about the qdisc's options, and differences between the simulated and the real line."""
     found = doubts(wanted)
     if substitute(wanted) != wanted:
         near = substitute(wanted).qdisc
@@ -252,20 +253,20 @@ def predict(
     load: Load,
     rates: Sequence[int | None],
 ) -> list[Point]:
-    """What the simulator predicts for each rate. `None` is no shaper; its point has the line's own
+    """The simulator's prediction for each rate. `None` is no shaper; its point has the line's own
     rate."""
     own = round(rate_of(line, wanted, interface.mtu))
     points = []
     for bps in rates:
-        made = simulate(scenario(line, wanted, interface, load, bps), seeds=SEEDS)
-        points.append(_point(made, own if bps is None else bps, load))
+        simulated = simulate(scenario(line, wanted, interface, load, bps), seeds=SEEDS)
+        points.append(_point(simulated, own if bps is None else bps, load))
     return points
 
 
-def _point(made: Simulated, bps: int, load: Load) -> Point:
+def _point(simulated: Simulated, bps: int, load: Load) -> Point:
     added, goodput = [], []
-    for seed in made.seeds:
-        probes = made.table("probe", seed)
+    for seed in simulated.seeds:
+        probes = simulated.table("probe", seed)
         t, rtt = (
             probes["t_ns"].to_numpy(),
             probes["rtt_ns"].cast(float).fill_null(math.nan).to_numpy() / 1e6,
@@ -275,13 +276,13 @@ def _point(made: Simulated, bps: int, load: Load) -> Point:
         added.append(
             float(np.percentile(loaded, 95) - np.nanmedian(idle)) if loaded.size else math.nan
         )
-        delivered = made.table("flows", seed)["delivered_bytes"].sum()
+        delivered = simulated.table("flows", seed)["delivered_bytes"].sum()
         goodput.append(int(delivered) * 8e3 / load.load_ns)
     return Point(bps, _spread(goodput), _spread(added))
 
 
 def _spread(values: Sequence[float]) -> Interval:
-    # Least and greatest over the seeds: the spread of a prediction is no confidence interval.
+    # Least and greatest over the seeds: a prediction's spread is not a confidence interval.
     known = [value for value in values if not math.isnan(value)]
     return (
         Interval(statistics.fmean(known), min(known), max(known))
@@ -291,8 +292,8 @@ def _spread(values: Sequence[float]) -> Interval:
 
 
 def around(line_bps: float, predicted: Iterable[Point], target_ms: float) -> list[int]:
-    """The rates to try, slowest first: the fastest that is predicted to meet the target, and its
-    neighbours."""
+    """The rates to try, slowest first: the fastest rate that is predicted to meet the target, and
+    its neighbours."""
     found = choose(list(predicted), target_ms).point
     middle = found.bps / line_bps if found else LOWEST
     middle = min(middle, FASTEST - STEPS[-1] * STEP)
@@ -342,21 +343,21 @@ class RateChoice:
     """The rate to use."""
 
     point: Point | None
-    """None: none of those tried."""
+    """None: no tried rate is good enough."""
     sure: bool
-    """Whether its whole interval is below the target."""
+    """Whether the rate's whole interval is below the target."""
     why: str
 
 
 def choose(points: Sequence[Point], target_ms: float) -> RateChoice:
     """The fastest rate whose interval is below the target; failing that, the fastest whose mean is.
 
-    A rate counts only if the means of all slower rates that were tried are below the target, too.
-    Otherwise one lucky measurement would win over a slower, bad one.
+    A rate counts only if the means of all slower tried rates are below the target, too. Otherwise
+    one lucky measurement would win although a slower rate was bad.
     """
     best: Point | None = None
     surest: Point | None = None
-    for point in sorted(points, key=lambda one: one.bps):
+    for point in sorted(points, key=lambda point: point.bps):
         if not point.added_ms.value <= target_ms:
             break
         best = point
@@ -368,10 +369,10 @@ def choose(points: Sequence[Point], target_ms: float) -> RateChoice:
         return RateChoice(
             best,
             False,
-            "its mean is below the target, its 95 % interval reaches above: more --repeats tell more",
+            "its mean is below, and its 95 % interval, which more --repeats would narrow, reaches above the target",
         )
     return RateChoice(
-        None, False, "not even the slowest rate that was tried keeps the delay below the target"
+        None, False, "even at the slowest rate that was tried the delay is above the target"
     )
 
 
@@ -399,7 +400,7 @@ class Quality:
 
     @property
     def good(self) -> int:
-        """How many delays were predicted closely."""
+        """The number of delays that were predicted closely."""
         return sum(close(one.added_ms.value, other.added_ms.value) for one, other in self.pairs)
 
 

@@ -1,9 +1,9 @@
-"""Tuning a shaper on the line itself: measure without one, predict, try the rates in turns, choose.
-`prediction` does the computing.
+"""Tunes a shaper on the line itself: measures without one, predicts, tries the rates in turns and
+chooses. `prediction` does the computing.
 
 The interface is shaped only during the measurements (`trial` of `apply`), and its former state is
-restored whatever happens. Each rate is a Run of its own with a seed for each repeat, written as
-soon as it is measured. So `sojourn compare` and `report` read them as any others.
+restored in any case. Each rate is a Run with a seed for each repeat, written as soon as it is
+measured. So `sojourn compare` and `report` read them like any others.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sojourn_live.outputs import TunedDirection
 from sojourn_live.shape import apply, prediction
 
 SearchProgress = Callable[[str, float], None]
-"""Called with the present step and the share of all work that is done."""
+"""Called with the present step and the finished share of the work."""
 NO_SHAPER = "no shaper"
 KINDS = {"up": "upload", "down": "download"}
 
@@ -34,7 +34,7 @@ PROBE_NS = 20 * 10**6
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """What to find, for all directions."""
+    """The settings of the search, for all directions."""
 
     interface: str
     directions: tuple[str, ...]
@@ -45,7 +45,7 @@ class SearchSettings:
     secret: str
     streams: int
     congestion: str | None
-    """The load's; None: as the system has it."""
+    """The load's congestion control; None: the host's default."""
     load_ns: int
     target_ms: float
     repeats: int
@@ -55,7 +55,7 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class RateQuestion:
-    """What to find, for one direction."""
+    """The settings of the search for one direction."""
 
     interface: str
     direction: str
@@ -71,7 +71,7 @@ class RateQuestion:
 
 @dataclass
 class RateAnswer:
-    """The result, as far as it got."""
+    """The result for one direction, complete or up to an interruption."""
 
     asked: RateQuestion
     line: prediction.LineModel
@@ -86,7 +86,7 @@ class RateAnswer:
 
     @property
     def round_line_bps(self) -> int:
-        """The line's rate as people say it."""
+        """The line's rate with three digits."""
         return prediction.round_bps(self.line_bps)
 
     @property
@@ -95,11 +95,11 @@ class RateAnswer:
         return prediction.choose(self.tried, self.asked.target_ms)
 
     @property
-    def foretold(self) -> prediction.RateChoice:
-        """The rate that the prediction would have chosen of those tried."""
+    def predicted_choice(self) -> prediction.RateChoice:
+        """The tried rate that the prediction alone would have chosen."""
         rates = {point.bps for point in self.tried}
         return prediction.choose(
-            [one for one in self.predicted[1:] if one.bps in rates], self.asked.target_ms
+            [point for point in self.predicted[1:] if point.bps in rates], self.asked.target_ms
         )
 
     @property
@@ -109,7 +109,7 @@ class RateAnswer:
 
     def to_dict(self) -> TunedDirection:
         """One object of plain values."""
-        choice, foretold, quality = self.choice, self.foretold, self.quality
+        choice, by_prediction, quality = self.choice, self.predicted_choice, self.quality
         predicted = sorted(self.predicted[1:], key=lambda point: point.bps)
         return {
             "direction": self.asked.direction,
@@ -129,7 +129,7 @@ class RateAnswer:
             "chosen_bps": choice.point.bps if choice.point else None,
             "sure": choice.sure,
             "why": choice.why,
-            "foretold_bps": foretold.point.bps if foretold.point else None,
+            "foretold_bps": by_prediction.point.bps if by_prediction.point else None,
             "prediction": {
                 "off_ms": [prediction.known(value) for value in quality.off_ms],
                 "off_goodput": [prediction.known(value) for value in quality.off_goodput],
@@ -142,7 +142,7 @@ class RateAnswer:
 
 
 def questions(settings: SearchSettings) -> list[RateQuestion]:
-    """One for each direction."""
+    """The settings for each direction."""
     return [
         RateQuestion(
             settings.interface,
@@ -167,30 +167,32 @@ def questions(settings: SearchSettings) -> list[RateQuestion]:
     ]
 
 
-def tune(settings: SearchSettings, out: Path, tell: SearchProgress) -> list[RateAnswer]:
-    """Finds the rates of all directions, one after the other; Ctrl-C ends with what there is.
+def tune(settings: SearchSettings, out: Path, report: SearchProgress) -> list[RateAnswer]:
+    """Finds the rates of all directions, one after the other. After Ctrl-C it returns the results
+    so far.
 
     Raises:
-        UserError: before anything is measured, for what can't be shaped; nothing could be measured.
-        KeyboardInterrupt: there was nothing yet.
+        UserError: the interface can't be shaped, or nothing could be measured.
+        KeyboardInterrupt: Ctrl-C before the first result.
     """
     asked = questions(settings)
     for question in asked:
         check(question)
     results: list[RateAnswer] = []
-    for number, one in enumerate(asked):
+    for number, question in enumerate(asked):
+        way = question.direction
 
-        def update(words: str, done: float, number: int = number, of: str = one.direction) -> None:
-            tell(f"{of}: {words}", (number + min(done, 1.0)) / len(asked))
+        def update(words: str, done: float, number: int = number, way: str = way) -> None:
+            report(f"{way}: {words}", (number + min(done, 1.0)) / len(asked))
 
-        results.append(carry_out(one, out, update))
+        results.append(carry_out(question, out, update))
         if results[-1].interrupted:
             break
     return results
 
 
 def check(asked: RateQuestion) -> None:
-    """Refuses before the measurements what would be refused after them.
+    """Makes the checks of shaping before the measurements, so that they do not fail after them.
 
     Raises:
         UserError, UnitError: see `apply.apply`.
@@ -204,16 +206,16 @@ def check(asked: RateQuestion) -> None:
     apply.rehearse(plan(wanted, interface, former), former, wanted)
 
 
-def carry_out(asked: RateQuestion, out: Path, tell: SearchProgress) -> RateAnswer:
-    """Measures, predicts, tries. After Ctrl-C it returns what there is so far.
+def carry_out(asked: RateQuestion, out: Path, report: SearchProgress) -> RateAnswer:
+    """Measures, predicts, tries. After Ctrl-C it returns the result so far.
 
     Raises:
-        UserError: nothing could be measured; the interface is as it was.
-        KeyboardInterrupt: there was nothing yet.
+        UserError: nothing could be measured; the interface is restored.
+        KeyboardInterrupt: Ctrl-C before the first result.
     """
     interface, _ = apply.look(asked.interface)
     steps = 1 + asked.repeats * (len(asked.rates) or len(prediction.STEPS))
-    keep = _Keep(asked, out, lambda words, done: tell(words, done / steps))
+    keep = _Runs(asked, out, lambda words, done: report(words, done / steps))
     if not keep.measure(NO_SHAPER, 1, 0):
         raise KeyboardInterrupt
     found = findings.find(keep.runs[NO_SHAPER])
@@ -222,7 +224,7 @@ def carry_out(asked: RateQuestion, out: Path, tell: SearchProgress) -> RateAnswe
     congestion, kind = _congestion(keep.runs[NO_SHAPER]), KINDS[asked.direction]
     load_ns = next(phase.duration_ns for phase in asked.plan.phases if phase.kind == kind)
     load = prediction.Load(asked.plan.streams, congestion, load_ns, asked.plan.probe_interval_ns)
-    tell("simulating", 1 / steps)
+    report("simulating", 1 / steps)
     predicted = prediction.predict(
         line, asked.wanted, interface, load, [None, *prediction.grid(line_bps)]
     )
@@ -236,7 +238,7 @@ def carry_out(asked: RateQuestion, out: Path, tell: SearchProgress) -> RateAnswe
     )
     if unshaped is None:
         raise UserError(
-            "the line without a shaper can't be measured", "look what sojourn measure says of it"
+            "the line without a shaper can't be measured", "run sojourn measure to see why"
         )
     tuned = RateAnswer(
         asked,
@@ -263,27 +265,30 @@ def carry_out(asked: RateQuestion, out: Path, tell: SearchProgress) -> RateAnswe
     return tuned
 
 
-class _Keep:
+class _Runs:
     """Measures into one Run per label."""
 
-    def __init__(self, asked: RateQuestion, out: Path, tell: Callable[[str, float], None]) -> None:
+    def __init__(
+        self, asked: RateQuestion, out: Path, report: Callable[[str, float], None]
+    ) -> None:
         self.runs: dict[str, Run] = {}
-        self._asked, self._out, self._tell = asked, out, tell
+        self._asked, self._out, self._report = asked, out, report
 
     def measure(self, label: str, repeat: int, step: int) -> bool:
-        """One measurement; False: Ctrl-C."""
+        """Makes one measurement. Returns False after Ctrl-C."""
 
         def reached(now_ns: int, whole_ns: int, phase: str) -> bool:
             share = min(now_ns / whole_ns, 1.0) if whole_ns else 0.0
-            self._tell(f"{label}, repeat {repeat}, {phase or 'the queue drains'}", step + share)
+            self._report(f"{label}, repeat {repeat}, {phase or 'the queue drains'}", step + share)
             return True
 
-        got = session.measure(self._asked.plan, reached)
-        if got.facts["outcome"] == "interrupted":
+        measured = session.measure(self._asked.plan, reached)
+        facts = measured.facts
+        if facts["outcome"] == "interrupted":
             return False
-        if got.facts["outcome"] != "complete":
+        if facts["outcome"] != "complete":
             raise UserError(
-                f"measuring ended early: {got.facts['why']}", f"the Runs so far are in {self._out}"
+                f"measuring ended early: {facts['why']}", f"the Runs so far are in {self._out}"
             )
         if label not in self.runs:
             how = measurement.MeasurementSettings(
@@ -292,8 +297,8 @@ class _Keep:
                 force=True,
                 label=f"{self._asked.direction}, {label}",
             )
-            self.runs[label] = measurement.start(self._asked.plan, got.facts, how)
-        measurement.add(self.runs[label], repeat, got.tables, got.facts)
+            self.runs[label] = measurement.start(self._asked.plan, facts, how)
+        measurement.add(self.runs[label], repeat, measured.tables, facts)
         return True
 
 
@@ -310,8 +315,8 @@ def phases(direction: str, idle_ns: int, load_ns: int) -> tuple[session.PlannedP
 
 
 def together(results: Sequence[RateAnswer]) -> WantedShape | None:
-    """The shaper with all rates that were chosen; None: a direction has none."""
-    chosen = {one.asked.direction: one.choice.point for one in results}
+    """The shaper with all chosen rates; None if a direction has none."""
+    chosen = {answer.asked.direction: answer.choice.point for answer in results}
     if not chosen or any(point is None for point in chosen.values()):
         return None
     rates = {direction: point.bps for direction, point in chosen.items() if point is not None}

@@ -1,8 +1,8 @@
 """`python -m sojourn_live.shape.watchdog IFACE` restores an interface unless it is confirmed.
 
-live/shape/apply starts it; it is not for use by hand. It reports that it is ready, and waits for
-the message that the shaper is applied. It restores the former state that the journal has if the
-sender ends before that message, if the time passes, or if it is asked to end itself. A person's
+shape/apply.py starts it; it is not for use by hand. It reports that it is ready, and waits for the
+message that the shaper is applied. It restores the journal's former state if the sender ends before
+that message, if the time to confirm passes, or if it receives SIGTERM or SIGINT. A user's
 confirmation is written to the journal, so it reads the journal first.
 """
 
@@ -22,19 +22,19 @@ from sojourn_live.shape import apply, journal
 LOOK_EVERY_S = 0.25
 
 
-class _AskedToEndError(Exception):
+class _TerminatedError(Exception):
     pass
 
 
 def main() -> None:
-    """The process."""
+    """Runs the watchdog."""
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         sys.exit((__doc__ or "").splitlines()[0])
     name = sys.argv[1]
     os.chdir("/")
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    for asked in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(asked, _end)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _end)
     why = "the process that applied it was ended in the middle"
     try:
         with socket.socket(fileno=apply.WATCHDOG_FD) as owner:
@@ -44,14 +44,14 @@ def main() -> None:
         if _wait(name):
             return
         why = "it was not confirmed in time"
-    except _AskedToEndError:
-        why = "the process that watched over it was asked to end"
+    except _TerminatedError:
+        why = "the watchdog was terminated"
     _roll_back(name, why)
 
 
 def _wait(name: str) -> bool:
-    """Waits. True: it was confirmed or undone. False: the time is over, or the shaper was never
-    applied as a whole."""
+    """Waits for the end. True: the shaper was confirmed or undone. False: the time is over, or the
+    shaper was never completely applied."""
     # The applying process holds the lock until it has sent the message or has ended.
     with journal.locked():
         entry = journal.load(name)
@@ -67,7 +67,7 @@ def _wait(name: str) -> bool:
 def _roll_back(name: str, why: str) -> None:
     with journal.locked():
         entry = journal.load(name)
-        # Confirmed at the last moment, or already another watchdog's.
+        # The shaper was confirmed at the last moment, or a new one has another watchdog.
         if entry is None or not entry.open or entry.watchdog != journal.process(os.getpid()):
             return
         if entry.state == "applying":
@@ -82,7 +82,7 @@ def _roll_back(name: str, why: str) -> None:
 
 
 def _end(*_: object) -> None:
-    raise _AskedToEndError
+    raise _TerminatedError
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the letter says, in our words, as checks: in the order of its sections."""
+"""Checks of the letter's claims, in the order of its sections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sojourn_papers.paper import Finding
 
 SAYS = published.beside(__file__)
 U = 99
-"""The utilisation that ADT is to hold, %."""
+"""ADT's target utilisation, %."""
 
 
 def _row(evidence: Evidence, measure: Measure) -> dict[str, float]:
@@ -32,8 +32,8 @@ def regulates(evidence: Evidence) -> Finding:
 
 
 def uncongested(evidence: Evidence) -> Finding:
-    """Comment 1: from 100 packets up to the buffer's 500 at any load below u, with a queue of less
-    than a packet's time."""
+    """Comment 1: at any load below u, the limit rises from 100 packets to the buffer's 500, with a
+    queue of less than a packet's time."""
     limits, delays = (evidence.means(s.OFFERED, one) for one in (m.limit, m.delay_ms))
     return Finding(
         {
@@ -60,7 +60,7 @@ def lower_rho(evidence: Evidence) -> Finding:
 
 
 def delay_based(evidence: Evidence) -> Finding:
-    """Comment 2: over Drop-Tail Vegas loses nothing and leaves no capacity."""
+    """Comment 2: over Drop-Tail, Vegas loses no packet and leaves no capacity unused."""
     lost, busy, delay = (
         evidence.means({name: s.DELAY_BASED[name] for name in ("Drop-Tail", "ADT")}, one)
         for one in (m.loss, m.utilisation, m.delay_ms)
@@ -83,7 +83,7 @@ def shorter_than_drop_tail(evidence: Evidence) -> Finding:
 
 
 def third_of_red(evidence: Evidence) -> Finding:
-    """The table's own quotient is 2.7."""
+    """A third of RED's; the quotient in the table is 2.7."""
     delay = _row(evidence, m.backlog_ms)
     return Finding({"Adaptive RED's delay over ADT's": delay["Adaptive RED"] / delay["ADT"]})
 
@@ -99,7 +99,7 @@ def price(evidence: Evidence) -> Finding:
 
 
 def similar_losses(evidence: Evidence) -> Finding:
-    """The table's largest and smallest differ by 4 %."""
+    """Similar losses; the largest and the smallest in the table differ by 4 %."""
     losses = _row(evidence, m.loss)
     return Finding(
         {"largest loss over the smallest": max(losses.values()) / min(losses.values())},
@@ -117,7 +117,7 @@ def reverse_regulates(evidence: Evidence) -> Finding:
 
 
 def reverse_goodput(evidence: Evidence) -> Finding:
-    """The table has 3.2 points."""
+    """Goodput with reverse traffic; the table has 3.2 points."""
     alone, both = _row(evidence, m.goodput)["ADT"], evidence.mean(s.REVERSE[""], m.goodput)
     acks = evidence.mean(s.REVERSE[""], m.ack_share)
     return Finding(
@@ -156,7 +156,7 @@ def fewer_packets_for_more_users(evidence: Evidence) -> Finding:
 
 
 def loss_grows_slowly(evidence: Evidence) -> Finding:
-    """By less than N does, from each N to the next: an elasticity between 0 and 1."""
+    """Loss grows more slowly than N, from each N to the next: an elasticity between 0 and 1."""
     losses = evidence.means(s.WITH_USERS, m.loss)
     known = {users: loss for users, loss in losses.items() if loss > 0}
     steps = {
@@ -224,7 +224,7 @@ def robust(evidence: Evidence) -> Finding:
 
 
 def in_sum(evidence: Evidence) -> Finding:
-    """The abstract's and the conclusion's sentence."""
+    """The sentence of the abstract and of the conclusion."""
     delay = _row(evidence, m.backlog_ms)
     others = min(delay["Adaptive RED"], delay["Drop-Tail"])
     return Finding(
@@ -234,7 +234,7 @@ def in_sum(evidence: Evidence) -> Finding:
 
 
 def any_bursts(evidence: Evidence) -> Finding:
-    """A longer queue for longer bursts."""
+    """The queue is longer for longer bursts."""
     kinds = {name: s.DATAGRAMS[name] for name in (s.STEADY, s.SHORT_SPELLS, s.LONG_SPELLS)}
     limits, busy = (evidence.means(kinds, one) for one in (m.limit, m.utilisation))
     fetched = evidence.mean(s.TRANSFERS.only, m.utilisation)

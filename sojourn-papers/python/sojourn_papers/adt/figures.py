@@ -183,7 +183,7 @@ def parameters(evidence: Evidence) -> Figure:
 
 
 def _utilisation(line: pl.DataFrame, every: float) -> tuple[m.Floats, m.Floats]:
-    """Utilisation of a link of 100 Mbit/s in each `every` seconds, %: their middles and means."""
+    """Utilisation of a link of 100 Mbit/s in intervals of `every` seconds, %: middles and means."""
     t = line["t_ns"].to_numpy() / 1e9
     which = np.ceil(t / every).astype(int) - 1
     sent = np.bincount(which, weights=line["sent_bytes"].to_numpy())
@@ -192,12 +192,12 @@ def _utilisation(line: pl.DataFrame, every: float) -> tuple[m.Floats, m.Floats]:
 
 
 def _key_above(axes: Axes) -> None:
-    """The legend in one line above the panel, clear of the lines."""
+    """A legend in one line above the panel, where it covers no curve."""
     axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=3, borderaxespad=0.1)
 
 
 def _only_last_labels(column: Iterable[Axes], label: str) -> None:
-    """Time or N is named and numbered under the lowest panel only."""
+    """Labels the axis of time or N under the lowest panel only."""
     *others, last = column
     for axes in others:
         axes.tick_params(labelbottom=False)
@@ -205,7 +205,7 @@ def _only_last_labels(column: Iterable[Axes], label: str) -> None:
 
 
 def story(evidence: Evidence) -> list[Bar]:
-    """Drop-Tail, Adaptive RED and ADT."""
+    """The delays under Drop-Tail, Adaptive RED and ADT."""
     full = evidence.mean(s.TABLE["Drop-Tail"], m.utilisation)
     bars = [
         Bar(

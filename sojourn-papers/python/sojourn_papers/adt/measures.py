@@ -1,13 +1,14 @@
-"""What is measured: the paper's five columns, and q_adt and the queue over time.
+"""The measures: the paper's five columns, and q_adt and the queue over time.
 
     utilisation     bits that left the bottleneck over those it could have carried, %
     loss            packets dropped at the bottleneck over those that arrived, %
     delay           mean time from enqueue to dequeue, over all packets, ms
     fairness        Jain's index over the goodput of all TCP users
-    goodput         application data that arrived, each byte once, counted at the size of full packets (1500 B for 1460 B of
-                    data) over what the link could have carried, %: so that a link full of useful packets has 100 %
+    goodput         application data that arrived, each byte once, counted at the size of full
+                    packets (1500 B for 1460 B of data), over the link's capacity, %: a link full
+                    of useful packets has 100 %
 
-What the warm-up holds is left out: ADT coming down from the whole buffer.
+The warm-up, in which ADT comes down from the whole buffer, is left out.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ HEADER = 40
 
 
 def utilisation(seed: Seed) -> float:
-    """Of the bottleneck, %."""
+    """Utilisation of the bottleneck, %."""
     row = _link(seed)
     return 100 * metrics.utilisation(row["wire_bytes"], row["capacity_bits"])
 
@@ -51,8 +52,8 @@ def delay_ms(seed: Seed) -> float:
 
 
 def backlog_ms(seed: Seed) -> float:
-    """Mean backlog after the warm-up, each packet taken for one of 1500 B, ms: as the source counts,
-    for which 500 packets are 30 ms."""
+    """Mean backlog after the warm-up, with each packet counted as 1500 B, ms. The source counts so:
+    its 500 packets are 30 ms."""
     line = timeline(seed).filter(pl.col("t_ns") > seed.run.meta.warmup_ns)
     return _mean(line["backlog_packets"]) * PACKET * 8e3 / _rate(seed)
 
@@ -63,7 +64,7 @@ def longest_ms(seed: Seed) -> float:
 
 
 def fairness(seed: Seed) -> float:
-    """Jain's index over all TCP users, of both directions where there are two."""
+    """Jain's index over all TCP users, in both directions if there are two."""
     return metrics.jain(seed.table("flows")["delivered_bytes"].to_list())
 
 
@@ -75,8 +76,8 @@ def goodput(seed: Seed) -> float:
 
 
 def ack_share(seed: Seed) -> float:
-    """Share of the bytes that left the bottleneck which were not data packets to the right: ACKs,
-    %."""
+    """Share of ACKs in the bytes that left the bottleneck, %: all that are not data to the
+    right."""
     forward = seed.table("flows").filter(~pl.col("flow").str.starts_with("backward"))
     return 100 * (
         1
@@ -113,27 +114,26 @@ def swing(seed: Seed) -> float:
 
 
 def halving_s(seed: Seed) -> float:
-    """How long q_adt takes from 400 to 200 packets on its first way down, s; NaN where it does not
-    come there."""
+    """Time of q_adt from 400 to 200 packets on its first way down, s; NaN if it does not get
+    there."""
     line = timeline(seed)
     return first_below(line, 200) - first_below(line, 400)
 
 
 def doubling_s(seed: Seed) -> float:
-    """How long q_adt takes from 150 to 300 packets on its way up, s; NaN where it does not come
-    there."""
+    """Time of q_adt from 150 to 300 packets on its way up, s; NaN if it does not get there."""
     line = timeline(seed)
     return first_above(line, 300) - first_above(line, 150)
 
 
 def first_above(line: pl.DataFrame, packets: float) -> float:
-    """When q_adt is first above this, s; NaN if never."""
+    """The first time at which q_adt is above this, s; NaN if never."""
     above = line.filter(pl.col("limit") > packets)
     return float(above["t_ns"][0]) / 1e9 if above.height else float("nan")
 
 
 def first_below(line: pl.DataFrame, packets: float) -> float:
-    """When q_adt is first below this, s; NaN if never."""
+    """The first time at which q_adt is below this, s; NaN if never."""
     below = line.filter(pl.col("limit") < packets)
     return float(below["t_ns"][0]) / 1e9 if below.height else float("nan")
 
@@ -142,8 +142,8 @@ def first_below(line: pl.DataFrame, packets: float) -> float:
 
 
 def joining_s(seed: Seed) -> float:
-    """How long the joining takes, s: 490 users, one every 2 s, in a run of 2200 s; in the quick
-    version all of it is shorter."""
+    """The time in which users join, s: 490 users, one every 2 s, in a run of 2200 s; the quick
+    version is shorter in proportion."""
     return 980 / 2200 * seed.run.meta.duration_ns / 1e9
 
 
@@ -158,22 +158,22 @@ def users(t: Floats, joining: float) -> Floats:
 
 
 def limit_with_many(seed: Seed) -> float:
-    """The least q_adt while at least 450 users are active, packets: what it falls to."""
+    """The least q_adt while at least 450 users are active, packets."""
     line, count = _with_users(seed)
     return float(line["limit"].to_numpy()[count >= 450].min())
 
 
 def limit_with_few(seed: Seed) -> float:
-    """The largest q_adt after the users have left but for 20 or fewer, packets. (Their arrival
-    begins with the whole buffer.)"""
+    """The largest q_adt after all but 20 users have left, packets. (When they arrive, q_adt begins
+    with the whole buffer.)"""
     line, count = _with_users(seed)
     half = line["t_ns"].to_numpy() / 1e9 > joining_s(seed)
     return float(line["limit"].to_numpy()[half & (count <= 20)].max())
 
 
 def most_of_all_draws(evidence: Evidence) -> Estimate:
-    """`limit_with_few` of the seed that has most. The source ran one draw of ten users' RTTs, each
-    seed is another: the question is whether such a draw comes there."""
+    """The largest `limit_with_few` of all seeds. The source ran one draw of ten users' RTTs, and
+    each seed is another: the question is whether any draw gets there."""
     draws = evidence.estimate(CHANGING.only, limit_with_few).values
     return Estimate(max(draws), math.nan, draws)
 

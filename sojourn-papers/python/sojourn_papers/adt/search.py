@@ -1,10 +1,10 @@
-"""The search for a reading of section III-A: the table's four rows under each reading of `studies`;
-and figure 2 with its RTTs read as those of the table are.
+"""The search for a reading of section III-A: the table's four rows under each reading of `studies`,
+and figure 2 with its RTTs read like those of the table.
 
 sojourn reproduce --search adt > searched.csv
 
-It runs on seeds that judge nothing. The reading is chosen by the row of Drop-Tail alone, so that the
-rows of ADT and of Adaptive RED can contradict it.
+No verdict uses its seeds. The reading is chosen by the row of Drop-Tail alone, so that the rows of
+ADT and of Adaptive RED can contradict it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from sojourn_papers.study import Changes
 
 SEEDS = range(101, 106)
 FEW = SEEDS[:2]
-"""Of figure 2, where q_adt is a mean over 220 s."""
+"""Seeds of figure 2, where q_adt is a mean over 220 s."""
 SHORTER = {False: ("60 s", "140 s"), True: ("120 s", "200 s")}
-"""Warm-up and length, one way and both: what settles is there, in half of the time."""
+"""Warm-up and length, one way and both: half the time is enough to settle."""
 COLUMNS = {
     "utilisation": m.utilisation,
     "loss": m.loss,
@@ -33,7 +33,7 @@ COLUMNS = {
     "fairness": m.fairness,
     "goodput": m.goodput,
 }
-"""Of the table, in its order."""
+"""The measures of the table, in its order."""
 BESIDE = {"sojourn": m.delay_ms, "limit": m.limit}
 
 
@@ -76,7 +76,7 @@ def _run(
 
 
 def _cells(seed: Seed, reading: Reading) -> dict[str, str]:
-    # The mean backlog in bytes is what packets wait.
+    # With a limit in bytes, the delay is the packets' mean waiting time.
     counted = {"delay": m.delay_ms} if reading.in_bytes else {}
     columns = {**COLUMNS, **counted, **BESIDE}
     return {name: f"{measure(seed):.5g}" for name, measure in columns.items()}
@@ -86,8 +86,8 @@ def _cells(seed: Seed, reading: Reading) -> dict[str, str]:
 
 
 def by_number() -> dict[str, dict[str, Estimate]]:
-    """What each reading gives for the table's numbers, by their id, the chosen one too, which is judged
-    on other seeds. And what ns-2 and ns-3 themselves answered."""
+    """The table's numbers under each reading, by id, also under the chosen one, which is judged on
+    other seeds; and the results of ns-2 and ns-3."""
     values: dict[str, dict[str, list[float]]] = {}
     for one in searched.beside(__file__).rows:
         if one["reading"] == ONE_WAY:

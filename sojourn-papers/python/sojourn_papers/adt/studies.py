@@ -20,8 +20,8 @@ FEW_MANY = (20, 200)
 DROP_TAIL = "pfifo limit 500"
 ADT = "adt limit 500"
 RED = "red variant ns2 limit 500 adaptive packets"
-"""Of packets of ns-2's `mean_pktsize_`, 500 bytes, 200 Mbit/s are 50 000 a second. Its automatic
-thresholds of a target of 5 ms are then 125 and 375 packets."""
+"""200 Mbit/s are 50 000 packets a second of ns-2's `mean_pktsize_`, 500 bytes. Its automatic
+thresholds for a target of 5 ms are then 125 and 375 packets."""
 
 ROWS = ("DT", "ADT", "ARED", "ADT(R)")
 """The rows of the table, as it names them."""
@@ -30,21 +30,22 @@ _QUEUES = {"DT": DROP_TAIL, "ADT": ADT, "ARED": RED}
 
 @dataclass(frozen=True)
 class Reading:
-    """What section III-A leaves open; the defaults are the main reading, as in table.toml."""
+    """The parameters that section III-A leaves open. The defaults are the main reading, as in
+    table.toml."""
 
     rtt_ms: tuple[int, int] = (80, 880)
     tcp: Mapping[str, Any] = field(default_factory=dict)
-    """Beside ns-2's defaults of 2006."""
+    """Changes of TCP from ns-2's defaults of 2006."""
     more: Mapping[str, Any] = field(default_factory=dict)
-    """Of all flows."""
+    """Changes of all flows."""
     red: str = RED
     adt: str = ADT
     rows: tuple[str, ...] = ROWS
-    """Those of the table that it changes."""
+    """The rows of the table that it changes."""
 
     @property
     def in_bytes(self) -> bool:
-        """ADT counts its queue in bytes."""
+        """Whether ADT counts its queue in bytes."""
         return "packet" in self.adt.split()
 
     def scenario(self, row: str) -> str:
@@ -52,7 +53,7 @@ class Reading:
         return "reverse.toml" if row == "ADT(R)" else "table.toml"
 
     def changes(self, row: str) -> Changes:
-        """What differs from that file."""
+        """The changes from that file."""
         flows = ("forward", "backward") if row == "ADT(R)" else ("bulk",)
         shortest, longest = self.rtt_ms
         own = {
@@ -61,7 +62,7 @@ class Reading:
             **self.more,
         }
         queue = {**_QUEUES, "ARED": self.red, "ADT": self.adt, "ADT(R)": self.adt}[row]
-        # Both ways, both queues.
+        # With traffic both ways, both queues have the discipline.
         place = "bottleneck.qdisc" if row == "ADT(R)" else "bottleneck.down.qdisc"
         return {
             **{f"flow.{name}.{key}": value for name in flows for key, value in own.items()},
@@ -105,15 +106,15 @@ READINGS: Mapping[str, Reading] = {
         )
     },
 }
-"""What was searched: `search` runs the table's four rows under each, settled."""
+"""The searched readings: `search` runs the table's four rows under each, after they settled."""
 ONE_WAY = "RTTs of figure 2 one way, too"
-"""Figure 2 as section III-A is read; searched, too."""
+"""Figure 2 with its RTTs read like those of section III-A; searched, too."""
 
 WIDER = "20 users with the RTTs of section III-C"
 """Figure 4 with c = 1.01 and 300 ms, as in parameters.toml."""
 
 LOADS = (50, 90, 98)
-"""Mbit/s of datagrams on a link of 100: all below u = 0.99."""
+"""Mbit/s of datagrams on a link of 100 Mbit/s: all below u = 0.99."""
 
 
 def setting(users: int, factor: float, period_ms: int) -> str:
@@ -171,7 +172,7 @@ AVERAGING = Study(
         weighed(users, rho): {
             "flow.user.count": users,
             "bottleneck.down.qdisc": f"adt limit 1500 weight {rho:g}",
-            # A tenth of the weight settles later: the average takes 140 s to pass u.
+            # With a tenth of the weight it settles later: the average takes 140 s to pass u.
             **({"duration": "800 s", "warmup": "400 s"} if rho < 0.1 else {}),
         }
         for users, rhos in RHOS.items()
@@ -186,8 +187,7 @@ CHANGING = Study(
     "changing",
     "10, 500 and again 10 TCP users at 100 Mbit/s over ADT (section III-C, figure 3)",
     "changing.toml",
-    # A user each 0.7 s: the number of users then changes faster than ADT was made for, but the ends
-    # are the same.
+    # A user joins each 0.7 s: faster than ADT was made for, but the ends are the same.
     quick={
         "duration": "770 s",
         "flow.passing.start": "every 0.7 s",
@@ -218,7 +218,7 @@ PARAMETERS = Study(
         for period in PERIODS_MS
     }
     | {WIDER: {"flow.user.rtt": "uniform 10 ms .. 300 ms"}},
-    # Five move no digit that is told: seeds differ by a thousandth in 5 minutes' utilisation.
+    # Five seeds would change no shown digit: in 5 minutes' utilisation they differ by a thousandth.
     seeds=3,
     quick={"duration": "160 s"},
     quick_seeds=2,
@@ -246,7 +246,7 @@ DELAY_BASED = Study(
 
 SOURCES = 50
 _OFFERED = 1.05
-"""Of the link: what is above u is too much for any queue."""
+"""A share of the link's rate: above u, no queue is long enough."""
 
 
 def _sources(rate: float, **more: str) -> Changes:
@@ -260,7 +260,7 @@ def _sources(rate: float, **more: str) -> Changes:
 
 
 def _on_and_off(mean: str) -> Changes:
-    """Half of the time each, both of this mean."""
+    """On and off times, both with this mean."""
     spell = {"on": f"exp {mean}", "off": f"exp {mean}"}
     return _sources(2 * _OFFERED, kind="onoff", **spell)
 
@@ -307,11 +307,11 @@ TRANSFERS = Study(
 # ---------------------------------------------------------------------- the rule of the introduction
 
 _SHORTEST, _LONGEST = 0.04, 0.44
-"""Seconds: the RTTs of section III-A as stated, where the two means of them are far apart."""
+"""Seconds: the RTTs of section III-A as stated, whose two means are far apart."""
 
 
 def rtts(users: int) -> list[float]:
-    """The RTTs of so many users in seconds, evenly spaced as the scenario has them."""
+    """The RTTs of `users` users in seconds, evenly spaced as in the scenario."""
     step = (_LONGEST - _SHORTEST) / (users - 1)
     return [_SHORTEST + step * one for one in range(users)]
 
@@ -393,6 +393,6 @@ SWAPS: Mapping[str, Swap] = {
     },
     "RTTs of figure 3 one way, too": {CHANGING.only: TWICE_CHANGING.only},
 }
-"""Readings that were run, beside those of the table that were searched."""
+"""Readings that were run, beside the searched ones of the table."""
 NO_DIFFERENCE: Swap = {TABLE[name]: TABLE["Drop-Tail"] for name in ("ADT", "Adaptive RED")}
-"""If the disciplines did not differ."""
+"""The replacements if the disciplines did not differ."""

@@ -17,7 +17,7 @@ def _found(evidence: Evidence, version: str, bbrs: int, cubics: int) -> dict[flo
 
 
 def _deep(evidence: Evidence, bbrs: int, cubics: int) -> dict[float, float]:
-    """BBR's share in the FIFOs that the model is of."""
+    """BBR's share in the FIFOs that the model covers."""
     found = _found(evidence, "BBR", bbrs, cubics)
     return {depth: ours for depth, ours in found.items() if depth in s.DEEP}
 
@@ -30,7 +30,7 @@ def whoever(evidence: Evidence) -> Finding:
         found = [shares[depth] for shares in by_cubics.values() if depth in shares]
         if len(found) > 1:
             spread.append(max(found) - min(found))
-    told = "; ".join(
+    parts = "; ".join(
         f"beside {cubics}, {at(found)}" for cubics, found in by_cubics.items() if found
     )
     return Finding(
@@ -38,7 +38,7 @@ def whoever(evidence: Evidence) -> Finding:
             "farthest apart at one depth, points": max(some(spread)),
             "the median over depths": median(spread),
         },
-        f"BBR's share, percent, by the number of CUBIC's flows and the depth in BDP: {told}",
+        f"BBR's share, percent, by the number of CUBIC's flows and the depth in BDP: {parts}",
     )
 
 
@@ -56,7 +56,7 @@ def unfair(evidence: Evidence) -> Finding:
 
 
 def newer(evidence: Evidence) -> Finding:
-    """How far both versions are from an equal share, one flow of each."""
+    """The distance of both versions from an equal share, one flow of each."""
     off = {
         version: fmean(abs(ours - 50) for ours in some(_found(evidence, version, 1, 1).values()))
         for version in s.VERSIONS
@@ -68,23 +68,23 @@ def newer(evidence: Evidence) -> Finding:
 
 
 def as_many(evidence: Evidence) -> Finding:
-    """As many flows of each: the model with its term for several."""
-    off, told = [], []
+    """The same number of flows of each: the model with its term for several."""
+    off, parts = [], []
     for flows in s.SEVERAL:
         found = _deep(evidence, flows, flows)
         if len(found) < 2:
             raise NotRun(f"{flows} and {flows} flows")
         model = {depth: 100 * share(depth, s.BDP, s.RTT_S, flows) for depth in found}
         off += [100 * abs(ours / model[depth] - 1) for depth, ours in found.items()]
-        told.append(f"{flows} and {flows}, {at(found)} (model: {at(model)})")
+        parts.append(f"{flows} and {flows}, {at(found)} (model: {at(model)})")
     return Finding(
         {"median error, %": median(off)},
-        f"BBR's share, percent, by the depth in BDP: {'; '.join(told)}",
+        f"BBR's share, percent, by the depth in BDP: {'; '.join(parts)}",
     )
 
 
 def flows_apart(evidence: Evidence) -> Finding:
-    """Shares behind disciplines that keep flows apart, and behind those that don't."""
+    """Shares behind disciplines that separate flows, and behind those that don't."""
     off = {
         qdisc: abs(evidence.mean(s.LAW[s.law("BBR", qdisc)], m.share_percent) - 50)
         for qdisc in s.LAWS

@@ -1,4 +1,4 @@
-"""Pictures: shares by depth, and queues with a law."""
+"""Pictures: shares by depth, and queues under a discipline."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _curve(axes: Axes, flows: int, colour: str) -> None:
 
 @style.drawn
 def depth(evidence: Evidence) -> Figure:
-    """One flow of BBR, and as many as of CUBIC."""
+    """One flow of BBR, and the same number of flows of both."""
     figure, rows = sheet(
         "What BBR gets beside CUBIC", evidence, s.DEPTH, rows=(1, 1), columns=2, size=(10, 7)
     )
@@ -69,7 +69,7 @@ def depth(evidence: Evidence) -> Figure:
 
 @style.drawn
 def assumptions(evidence: Evidence) -> Figure:
-    """The model with what it takes for one as measured."""
+    """The model with the factors that it assumes to be one replaced by measured ones."""
     shown = [
         cubics for cubics in s.CUBICS if any(m.assumed(evidence, cubics, depth) for depth in s.DEEP)
     ]
@@ -113,7 +113,7 @@ def assumptions(evidence: Evidence) -> Figure:
 
 @style.drawn
 def laws(evidence: Evidence) -> Figure:
-    """Queues with a law."""
+    """Queues under a discipline other than a FIFO."""
     figure, [[axes]] = sheet(
         "BBR beside CUBIC through queues with a law",
         evidence,
@@ -133,7 +133,7 @@ def laws(evidence: Evidence) -> Figure:
 
 
 def story(evidence: Evidence) -> Sequence[Bar]:
-    """What the queue does to a ping beside both."""
+    """The queueing delay of a ping beside both."""
     deep = evidence.mean(s.DEPTH[s.beside("BBR", 1, 1, 8)], m.queued_ms)
     apart = evidence.mean(s.LAW[s.law("BBR", "fq_codel")], m.queued_ms)
     return (

@@ -1,11 +1,11 @@
-"""What is measured.
+"""The measures.
 
-share      what the flows of BBR get of what all get, percent
-ping       the 95th percentile of the ping's RTT less that without load, ms
+share      the goodput of BBR's flows over that of all flows, percent
+ping       the 95th percentile of the ping's RTT less its RTT without load, ms
 queue      the mean backlog, packets
-seen       the backlog when BBR measures the RTT: the least while it has no more in flight than in a pause,
-           the mean over its pauses, packets
-in flight  of BBR, the mean, packets; and its window, the cap on it
+seen       the backlog when BBR measures the RTT, packets: in each of its pauses the least while it
+           has at most as much in flight as in a pause, and of these the mean
+in flight  BBR's mean packets in flight, and its window, the cap on them
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PAYLOAD = 1448
 
 
 def share_percent(seed: Seed) -> float:
-    """BBR's part of the goodput of all, percent."""
+    """BBR's share of the goodput of all flows, percent."""
     got = {"bbr": 0.0, "cubic": 0.0}
     for flow in seed.numbers["flows"]:
         kind = flow["name"].partition(".")[0]
@@ -39,7 +39,7 @@ def share_percent(seed: Seed) -> float:
 
 
 def queued_ms(seed: Seed) -> float:
-    """What queues add to the ping's RTT, the 95th percentile, ms."""
+    """Delay that queues add to the ping's RTT, 95th percentile, ms."""
     ping = seed.probe()
     return float(ping["rtt_ms"]["p95"]) - float(ping["base_rtt_ms"])
 
@@ -50,17 +50,17 @@ def queue_packets(seed: Seed) -> float:
 
 
 def inflight_packets(seed: Seed) -> float:
-    """What BBR has in flight, the mean, packets."""
+    """BBR's mean packets in flight."""
     return float(_of_bbr(seed, "inflight_bytes").mean())
 
 
 def window_packets(seed: Seed) -> float:
-    """BBR's window, the mean, packets."""
+    """BBR's mean window, packets."""
     return float(_of_bbr(seed, "cwnd_bytes").mean())
 
 
 def seen_packets(seed: Seed) -> float:
-    """The least backlog in each of BBR's pauses, the mean of them, packets; NaN without a pause."""
+    """The mean over BBR's pauses of the least backlog in each, packets; NaN without a pause."""
     pausing = _of_bbr(seed, "inflight_bytes") < IN_PROBE + 1
     rows = zip(pausing, _backlog(seed), strict=True)
     least = [
@@ -82,7 +82,7 @@ def _of_bbr(seed: Seed, column: str) -> NDArray[np.float64]:
 
 
 def along(evidence: Evidence, version: str, bbrs: int, cubics: int) -> dict[float, Estimate]:
-    """BBR's share by the depth of the FIFO, where it was run."""
+    """BBR's share by the depth of the FIFO, for the depths that were run."""
     study = s.DEPTH if bbrs == 1 else s.MANY
     return {
         depth: evidence.estimate(variant, share_percent)
@@ -93,35 +93,34 @@ def along(evidence: Evidence, version: str, bbrs: int, cubics: int) -> dict[floa
 
 @dataclass(frozen=True)
 class Assumed:
-    """What the model takes for one, as it is at one depth."""
+    """Measured values, at one depth, of the factors that the model assumes to be one."""
 
     share: float
-    """BBR's, of one."""
+    """BBR's share, from 0 to 1."""
     full: float
     """The mean queue over its length."""
     seen: float
     """The queue when BBR measures the RTT, over CUBIC's mean part of it and BBR's four packets."""
     flown: float
-    """What is in flight over the window."""
+    """Packets in flight over the window."""
     believed: float
-    """The window over twice the product of the rate that BBR has and the RTT that it measured."""
+    """The window over twice the product of BBR's rate and the RTT that it measured."""
 
     @property
     def kept(self) -> float:
-        """What is in flight over that product."""
+        """Packets in flight over that product."""
         return self.flown * self.believed
 
 
 def assumed(evidence: Evidence, cubics: int, depth: float) -> Assumed | None:
-    """Measured; None where it was not run."""
+    """The measured factors; None if the depth was not run."""
     variant = s.PROBED[s.beside("BBR", 1, cubics, depth)]
     if not evidence.has(variant):
         return None
     own = evidence.mean(variant, share_percent) / 100
     queue, seen = (evidence.mean(variant, one) for one in (queue_packets, seen_packets))
     window, flown = (evidence.mean(variant, one) for one in (window_packets, inflight_packets))
-    # In products of rate and RTT, a queue of so many packets makes the RTT (1 + packets / BDP) times
-    # as long.
+    # A queue of `packets` packets makes the RTT (1 + packets / BDP) times as long.
     product = 2 * own * (s.BDP + seen)
     return Assumed(
         own,
@@ -133,8 +132,8 @@ def assumed(evidence: Evidence, cubics: int, depth: float) -> Assumed | None:
 
 
 def modelled(depth: float, one: Assumed, measured: Collection[str] = ()) -> float:
-    """The model's share of one flow, percent, with `full`, `seen` and `kept` as measured where they are
-    named."""
+    """The model's share of one flow, percent. The factors named in `measured` (`full`, `seen`,
+    `kept`) have their measured values."""
     return 100 * share(
         depth,
         s.BDP,

@@ -1,10 +1,9 @@
-"""The model: BBR beside loss-based flows in a FIFO that is full.
+"""The model: BBR beside loss-based flows in a full FIFO.
 
-BBR has as much in flight as its cap of two products of its bandwidth and its RTT allows. Its RTT is
-measured while its own packets are gone and the others' are still there. A loss-based flow's part p of
-the queue follows from that (equation 9). Every ten seconds BBR stops until its packets have left the
-queue, and for 200 ms and a round trip more (equations 10 and 11).
-"""
+BBR fills its cap of two products of its bandwidth and its RTT. It measures the RTT while its own
+packets have left the queue and the others' have not. A loss-based flow's part p of the queue
+follows from that (equation 9). Every ten seconds BBR stops until its packets have left the queue,
+and for another 200 ms and a round trip (equations 10 and 11)."""
 
 from __future__ import annotations
 
@@ -24,12 +23,13 @@ def share(
     seen: float = 1.0,
     kept: float | None = None,
 ) -> float:
-    """The part of the link that `flows` flows of BBR have together, by the depth of the FIFO in
+    """The share of the link that `flows` flows of BBR have together, by the depth of the FIFO in
     bandwidth-delay products.
 
-    The model takes three things for one that can be measured: `full`, the mean queue over its length;
-    `seen`, the queue when BBR measures the RTT over the others' mean part of it; and `kept`, what BBR has in flight over
-    twice the product of its rate and that RTT. The last contains the pauses.
+    The model assumes three measurable factors to be one: `full`, the mean queue over the queue's
+    length; `seen`, the queue when BBR measures the RTT over the others' mean part of it; and
+    `kept`, BBR's packets in flight over twice the product of its rate and that RTT. The last
+    includes the pauses.
     """
     queue = full * depth * bdp_packets
     measured = (1 + full * depth) / (2 * (kept or 1.0))

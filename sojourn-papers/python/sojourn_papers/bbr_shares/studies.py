@@ -1,5 +1,5 @@
-"""The experiments: one flow of BBR beside CUBIC by depth and number, as many of both, and queues with a
-law."""
+"""The experiments: one flow of BBR beside CUBIC by depth and number, the same number of both, and
+queues under other disciplines than a FIFO."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ BDP = MBPS * 1e6 * RTT_S / (1500 * 8)
 """Packets."""
 DEPTHS = (0.5, 1, 2, 4, 8, 16, 32)
 DEEP = (2, 4, 8, 16, 32)
-"""The model's queue is full and longer than the path."""
+"""Depths that the model covers: its queue is full and longer than the path."""
 CUBICS = (1, 4, 16)
 VERSIONS: Mapping[str, str] = {"BBR": "bbr", "BBR 3": "bbr3"}
 
 
 def fifo(depth: float) -> str:
-    """A FIFO of so many bandwidth-delay products, in tc's words."""
+    """A FIFO of `depth` bandwidth-delay products, in tc's words."""
     return f"pfifo limit {round(depth * BDP)}"
 
 
@@ -123,7 +123,7 @@ LAWS = ("codel", "pie", "fq_codel", "cake")
 
 
 def law(version: str, qdisc: str) -> str:
-    """The name of a variant with a law in place of a FIFO."""
+    """The name of a variant with another discipline than a FIFO."""
     return f"{version} and CUBIC, {qdisc}"
 
 

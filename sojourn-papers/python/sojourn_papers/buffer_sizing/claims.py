@@ -1,4 +1,4 @@
-"""Checks of what the report says."""
+"""Checks of the report's claims."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def short_lengths(evidence: Evidence) -> Finding:
 
 
 def short_bound(evidence: Evidence) -> Finding:
-    """A mean over a minute of bursts moves by some per cent."""
+    """The bound for short flows; a mean over a minute of bursts varies by some per cent."""
     apart = {
         f"{packets} packets at {mbps} Mbit/s": evidence.mean(one, m.mean_queue)
         / model.mean_queue(packets, s.LOAD)

@@ -178,7 +178,7 @@ def mix(evidence: Evidence) -> Figure:
 
 
 def story(evidence: Evidence) -> list[Bar]:
-    """Long and short flows over the whole product and over the rule's buffer."""
+    """Delays of long and short flows with the whole product and with the rule's buffer."""
     bars = [
         Bar(
             "200 long flows, rate * RTT",

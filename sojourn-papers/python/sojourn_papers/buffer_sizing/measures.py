@@ -1,5 +1,5 @@
-"""What is measured: how busy the link is, its mean queue, how long short flows take, and from these
-the least buffer for a wanted utilisation.
+"""The measures: the link's utilisation, its mean queue, the completion time of short flows, and
+from these the least buffer for a wanted utilisation.
 
     utilisation    bits that left the bottleneck over those it could have carried, %
     queue          mean over time, packets
@@ -20,11 +20,11 @@ from sojourn_papers.buffer_sizing import studies as s
 from sojourn_papers.evidence import Estimate, Evidence, Seed, estimated
 
 APART_S = 1.0
-"""Drops nearer than this are one loss to the flow."""
+"""Drops less than this apart are one loss for the flow."""
 
 
 def utilisation(seed: Seed) -> float:
-    """Of the bottleneck, %."""
+    """Utilisation of the bottleneck, %."""
     row = _link(seed)
     return 100 * metrics.utilisation(row["wire_bytes"], row["capacity_bits"])
 
@@ -76,8 +76,8 @@ def completion_s(seed: Seed) -> float:
 
 
 def at_a_time(seed: Seed) -> float:
-    """Flows under way at a time, in the mean: the users but for those who pause, which are by
-    Little's law as many as begin a pause in the second that a pause takes."""
+    """Mean number of flows under way: the users less those in a pause. A pause takes a second, so
+    by Little's law the users in a pause are those that begin one in a second."""
     done = seed.table("transfers").filter(pl.col("end_ns") > seed.run.meta.warmup_ns)
     seconds = (seed.run.meta.duration_ns - seed.run.meta.warmup_ns) / 1e9
     return len(seed.run.meta.flows) - done.height / seconds * s.PARETO_PAUSE_S
@@ -105,7 +105,7 @@ def rule(n: int) -> float:
 
 
 def crossing(at: Sequence[float], values: Sequence[float], wanted: float) -> float:
-    """Where a line through these points first reaches `wanted`; NaN if it does not."""
+    """The place at which a line through these points first reaches `wanted`; NaN if it does not."""
     if values[0] >= wanted:
         return at[0]
     for i in range(1, len(at)):
@@ -116,7 +116,8 @@ def crossing(at: Sequence[float], values: Sequence[float], wanted: float) -> flo
 
 
 def longer(evidence: Evidence, mbps: int) -> Estimate:
-    """How much longer flows of 14 packets take with the small buffer than with an endless one, %."""
+    """How much longer flows of 14 packets take with the small buffer than with an endless one,
+    %."""
     return evidence.compared(
         s.SMALL[mbps],
         s.QUEUES[14, mbps],
@@ -126,7 +127,7 @@ def longer(evidence: Evidence, mbps: int) -> Estimate:
 
 
 def by_equation(evidence: Evidence, n: int, share: float) -> Estimate:
-    """Equation 6, which no seed changes."""
-    # Of a study that no other reading stands for: it would be shown under each.
+    """Equation 6, which does not depend on the seed."""
+    # Take the seeds from a study that no other reading replaces; else each reading would show it.
     seeds = evidence.estimate(s.ONE[142], utilisation).values
     return estimated(model.utilisation(n, share) for _ in seeds)

@@ -16,7 +16,7 @@ def utilisation(n: int, share: float) -> float:
 
 
 def bursts(packets: int) -> list[int]:
-    """The bursts of a flow in slow start that begins with two packets: 2, 4, 8 and what is left."""
+    """The bursts of a flow in slow start that begins with two packets: 2, 4, 8 and the rest."""
     found, burst = [], 2
     while packets > 0:
         found.append(min(burst, packets))
@@ -26,8 +26,8 @@ def bursts(packets: int) -> list[int]:
 
 
 def mean_queue(packets: int, load: float, sizes: Sequence[int] = ()) -> float:
-    """Section 4: the mean queue of flows of this length, packets; `sizes` are their bursts, where they are
-    not slow start's."""
+    """Section 4: the mean queue of flows of this length, packets. `sizes`: their bursts, if they
+    are not slow start's."""
     sizes = sizes or bursts(packets)
     mean, square = (sum(one**power for one in sizes) / len(sizes) for power in (1, 2))
     return load / (2 * (1 - load)) * square / mean - load * mean / 2

@@ -1,8 +1,9 @@
-"""The search for TCP and access links of the long flows: the table's row of 100 flows under each pair.
+"""The search for TCP and access links of the long flows: the table's row of 100 flows under each
+pair.
 
 sojourn reproduce --search buffer-sizing > searched.csv
 
-It runs on seeds that judge nothing. The pair is chosen by that row alone, so that 200 to 400 flows can
+No verdict uses its seeds. The pair is chosen by that row alone, so that 200 to 400 flows can
 contradict it.
 """
 

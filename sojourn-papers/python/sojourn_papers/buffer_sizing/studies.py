@@ -56,7 +56,7 @@ TCPS: Mapping[str, Changes] = {
     "Newreno, delayed ACKs": {},
     "SACK": {"flow.long.tcp": {"sack": True}},
 }
-"""ns-2's, as differences from the chosen one."""
+"""ns-2's TCPs, as changes from the chosen one."""
 ACCESS: Mapping[str, str | None] = {
     "no access links": None,
     "100 Mbit/s": "100 Mbit/s",
@@ -64,7 +64,7 @@ ACCESS: Mapping[str, str | None] = {
     "10 Mbit/s": "10 Mbit/s",
     "5 Mbit/s": "5 Mbit/s",
 }
-"""Of each sender; None: packets of a burst reach the bottleneck together."""
+"""Access rate of each sender; None: packets of a burst reach the bottleneck together."""
 STATED = "Reno, no access links"
 SEARCHED_SHARES = SHARES[:3]
 CHOSEN_PAIR = "Newreno, delayed ACKs", "5 Mbit/s"
@@ -174,8 +174,8 @@ _RTT_S, _PAUSE_S = 0.1, 2.0
 
 
 def users(packets: int, mbps: int) -> int:
-    """Users whose flows of this length load the link: each sends one in a pause and in one RTT for
-    each burst."""
+    """The number of users whose flows of this length load the link: each sends one flow in a pause
+    plus one RTT for each burst."""
     a_second = LOAD * mbps * 1e6 / (packets * 12_000)
     return round(a_second * (_PAUSE_S + _RTT_S * len(model.bursts(packets))))
 
@@ -194,7 +194,7 @@ def _shorts(packets: int, mbps: int) -> dict[str, object]:
 
 
 ENOUGH = round(model.enough(14, LOAD, 0.025))
-"""Of flows of 14 packets: exceeded with the probability 0.025, as the report takes it."""
+"""Buffer of flows of 14 packets: exceeded with the report's probability 0.025."""
 SHORT = Study(
     "short",
     "Short flows at a load of 0.8 (figures 10 and 12)",
@@ -258,7 +258,7 @@ PARETO = Study(
     quick_seeds=1,
 )
 PARETO_PAUSE_S = 1.0
-"""Of its users, in the mean."""
+"""Mean pause of its users."""
 
 AS_PARETO = {name: PARETO[name] for name in PARETO.variants}
 
@@ -286,4 +286,4 @@ SWAPS: Mapping[str, Swap] = {
         for access in ACCESS
     },
 }
-"""Readings that were run, of the table those of its first and last rows."""
+"""Readings that were run; of the table, those of its first and last rows."""

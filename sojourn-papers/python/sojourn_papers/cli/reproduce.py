@@ -1,4 +1,5 @@
-"""`sojourn reproduce`: papers rerun, the published numbers beside ours, with verdicts."""
+"""`sojourn reproduce`: reruns papers, and prints the published numbers beside ours with
+verdicts."""
 
 from __future__ import annotations
 
@@ -61,9 +62,9 @@ def reproduce(
 ) -> None:
     """Rerun papers: their numbers, figures and claims beside ours.
 
-    Each with a verdict. PAPER is one of those that `sojourn list papers` shows; without any, all of
-    them. Each paper's page is written as the paper ends; the same command with the same -o goes on
-    where it was stopped. Ends with 1 if a claim that must hold does not.
+    Each number and claim gets a verdict. `sojourn list papers` lists the papers; the default is all
+    of them. A paper's page is written when the paper ends. The same command with the same -o
+    continues a stopped one. Exit status 1: a claim that must hold does not.
     """
     import sojourn_papers as papers
 
@@ -87,12 +88,12 @@ def reproduce(
     all_run = redraw
     try:
         try:
-            with work.progress(talk.quiet or redraw) as tell:
+            with work.progress(talk.quiet or redraw) as show:
 
                 def progress(p: Progress) -> None:
                     nonlocal all_run
                     all_run = p.finished == p.runs
-                    tell(p)
+                    show(p)
 
                 found: Sequence[Reproduction] = papers.reproduce(
                     chosen,
@@ -117,10 +118,10 @@ def reproduce(
         _say_what_is_kept(stop, folder)
         raise click.exceptions.Exit(INTERRUPTED) from None
     except KeyboardInterrupt:
-        # What was stopped is judging and drawing, or what comes before the first run.
+        # Ctrl-C stopped the judging and drawing, or the work before the first run.
         again = " ".join(("--quick",) * quick + ("--redraw", "-o", str(folder)))
         kept = (
-            f": the Runs are kept; to go on: sojourn reproduce {again}"
+            f": the Runs are kept; to continue: sojourn reproduce {again}"
             if folder and all_run
             else ""
         )
@@ -129,24 +130,24 @@ def reproduce(
     untrusted = [work.invalid(one.invalid) for one in found]
     broken = [row for one in found for row in one.broken]
     for row in broken:
-        work.say(f"does not hold, and must: {row.claim.says} ({row.found})")
+        work.say(f"this claim must hold but does not: {row.claim.says} ({row.found})")
     failed = work.failed(stops)
     for each in stops:
         kept = "" if folder is None else f"; its finished runs are kept in {folder}/PAPER/runs"
-        work.say(f"not judged, for want of these runs: {', '.join(each.left_out)}{kept}")
+        work.say(f"not judged, because some of their runs failed: {', '.join(each.left_out)}{kept}")
     if broken or failed or any(untrusted):
         raise click.exceptions.Exit(FAILED)
 
 
 def _search(chosen: Sequence[Paper]) -> None:
-    """Searches again, onto standard output."""
+    """Repeats a search and prints its file on standard output."""
     import sojourn_papers as papers
     from sojourn_papers import searched
 
     if len(chosen) != 1 or not searched.has(chosen[0]):
         having = [name for name in papers.NAMES if searched.has(papers.load(name))]
-        told = f"name one paper whose search is stored: {' or '.join(having)}"
-        raise click.BadParameter(told, param_hint="--search")
+        problem = f"name one paper with a stored search: {' or '.join(having)}"
+        raise click.BadParameter(problem, param_hint="--search")
     searched.again(chosen[0], sys.stdout)
 
 
@@ -157,7 +158,7 @@ def _show(
     talk: options.TalkOptions,
     stops: Sequence[ReproductionUnfinishedError] = (),
 ) -> None:
-    """The rows on stdout; `stops`: what failed."""
+    """Prints the rows on stdout and writes the pages. `stops`: the failed runs."""
     if talk.as_json:
         quick = found[0].evidence.quick if found else None
         whole = {
@@ -173,7 +174,7 @@ def _show(
     if pages is None or not found:
         return
     for one in found:
-        # Ctrl-C may have come while its page was written.
+        # Ctrl-C may have interrupted the writing of its page.
         if one not in pages:
             pages.add(one)
     pages.close()
@@ -181,7 +182,7 @@ def _show(
 
 
 def _say_what_is_kept(stopped: Stopped, folder: Path | None) -> None:
-    """A line a paper: there are hundreds of Runs."""
+    """Prints a line for each paper, because there are hundreds of Runs."""
     finished, all_asked = (sum(column) for column in zip(*stopped.counts.values(), strict=True))
     work.say(f"\ninterrupted: {finished} of {all_asked} runs had finished")
     for paper, (done, asked) in stopped.counts.items():

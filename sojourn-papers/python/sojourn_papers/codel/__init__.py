@@ -1,12 +1,11 @@
 """Nichols and Jacobson 2012: CoDel over link rates, RTTs and a link that steps over two decades.
 
-The article has five figures of results and one table. The figures are lost; the text says in words
-and in some numbers what they show, and it has the table whole. Read as text was the version of
-Communications of the ACM 55(7), doi:10.1145/2209249.2209264.
+The article has five figures of results and one table. The figures are lost; the text describes them
+in words and some numbers, and has the complete table. Our source is the text of Communications of
+the ACM 55(7), doi:10.1145/2209249.2209264.
 
-It states link rates, RTTs, the kinds of load, CoDel's two constants and, of the stepping link, the
-steps and the buffer. The rest is read from an ns-2 script of that month ("Codel test script
-v120513"), which names nobody and is taken for the authors': a run lasts 300 s, the buffer is one product of the rate and 100 ms, packets have
-500 B below 1 Mbit/s, the k-th FTP has an RTT of 100 ms and 2 k more, both directions of the link are
-alike.
-"""
+It states link rates, RTTs, the kinds of load, CoDel's two constants, and the steps and the buffer
+of the stepping link. The rest is read from an ns-2 script of that month ("Codel test script
+v120513"), which names no author and is taken for the authors': a run lasts 300 s, the buffer is one
+product of the rate and 100 ms, packets have 500 B below 1 Mbit/s, the k-th FTP has an RTT of 100 +
+2 k ms, and both directions of the link are alike."""

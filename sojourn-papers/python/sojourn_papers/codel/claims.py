@@ -1,4 +1,4 @@
-"""Checks of what the article says."""
+"""Checks of the article's claims."""
 
 from __future__ import annotations
 
@@ -204,7 +204,8 @@ def web_alone(evidence: Evidence) -> Finding:
 # ------------------------------------------------------------------------------- the link that steps
 
 _PHASES = ((10, 50, 100), (60, 100, 10), (120, 150, 1), (210, 250, 1))
-"""Start and end of what is looked at, s, and the rate, Mbit/s: once each rate has been met."""
+"""Start and end of the evaluated spans, s, and the rate, Mbit/s: after the queue has met each
+rate."""
 
 
 def tail_drop_full(evidence: Evidence) -> Finding:

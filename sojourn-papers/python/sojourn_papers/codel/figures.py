@@ -22,7 +22,7 @@ from sojourn_papers.paper import Bar
 SAYS = published.beside(__file__)
 LOOKS = {s.CODEL: look("codel"), s.RED: look("red"), s.TAIL: look("pfifo")}
 LEAST = 0.1
-"""Where a median delay of nothing is drawn on a logarithmic axis, ms."""
+"""The value at which a median delay of 0 is drawn on a logarithmic axis, ms."""
 MARKERS = {s.CODEL: "o", s.RED: "s", s.TAIL: "^"}
 
 
@@ -181,7 +181,7 @@ def slow_links(evidence: Evidence) -> Figure:
 
 @style.drawn
 def web(evidence: Evidence) -> Figure:
-    """Of figure 6, the runs with web connections alone."""
+    """The runs of figure 6 with web connections only."""
     figure, [[use, lost]] = sheet(
         "Web connections alone at 512 kbit/s, under CoDel",
         evidence,
@@ -300,7 +300,7 @@ def edge(evidence: Evidence) -> Figure:
 
 
 def story(evidence: Evidence) -> list[Bar]:
-    """The link that steps under Tail Drop, RED and CoDel."""
+    """The delays of the stepping link under Tail Drop, RED and CoDel."""
     full = evidence.mean(s.STEPPED[s.TAIL, s.LARGE], m.down_volume)
     bars = [
         Bar(

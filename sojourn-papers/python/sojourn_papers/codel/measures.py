@@ -1,11 +1,12 @@
-"""What is measured: delay in the queue packet by packet, the link's use, and who lost packets.
+"""The measures: delay in the queue packet by packet, the link's utilisation, and the sources'
+losses.
 
-    delay        from enqueue to dequeue, of packets that were sent, ms; percentiles are over packets
-    utilisation  bits that left over those that the link could have down_volume, %
-    fairness     Jain's index over the sources: of each, the share of its packets that the queue dropped
-    kilobytes    what left the queue
+    delay        from enqueue to dequeue, of sent packets, ms; percentiles are over packets
+    utilisation  bits that left over those that the link could have carried, %
+    fairness     Jain's index over the share of its packets that each source lost in the queue
+    kilobytes    data that left the queue
 
-As the article has them; it counts no packet twice and leaves out the dropped ones.
+They are the article's: it counts no packet twice and leaves out the dropped ones.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from sojourn_papers.study import Variant
 
 @cache
 def delay_ms(share: float, link: str = "down") -> Measure:
-    """The delay that this share of the packets does not exceed, ms."""
+    """The percentile of the delay for this share of the packets, ms."""
 
     def measured(seed: Seed) -> float:
         bins = seed.table("sojourn").filter(pl.col("link") == link)
@@ -42,7 +43,7 @@ quartile_ms = delay_ms(0.75)
 
 @cache
 def utilisation(link: str = "down") -> Measure:
-    """Of the link, %."""
+    """Utilisation of the link, %."""
 
     def measured(seed: Seed) -> float:
         row = _link(seed, link)
@@ -67,7 +68,7 @@ def loss(link: str = "down") -> Measure:
 
 @cache
 def megabytes(link: str = "down") -> Measure:
-    """What left the queue, MB."""
+    """Data that left the queue, MB."""
 
     def measured(seed: Seed) -> float:
         return float(_link(seed, link)["sent_bytes"]) / 1e6
@@ -77,7 +78,7 @@ def megabytes(link: str = "down") -> Measure:
 
 @cache
 def drop_fairness(link: str = "down") -> Measure:
-    """Jain's index over the sources on this link: of each, its packets dropped over those sent. NaN
+    """Jain's index over the sources on this link, of each source's dropped over sent packets. NaN
     without a drop."""
 
     def measured(seed: Seed) -> float:
@@ -98,7 +99,8 @@ def drop_fairness(link: str = "down") -> Measure:
 
 
 def of_shares(lost: Mapping[str, int], sent: Mapping[str, int]) -> float:
-    """Jain's index over the share of its packets that each source lost; NaN where none lost any."""
+    """Jain's index over the share of its packets that each source lost; NaN if no packet was
+    lost."""
     shares = [lost.get(name, 0) / packets for name, packets in sent.items()]
     return metrics.jain(shares) if any(shares) else math.nan
 
@@ -139,15 +141,15 @@ def at_95_ms(seed: Seed) -> float:
 
 
 def reaction_ms(seed: Seed) -> float:
-    """How long after a step to a lower rate the queue drops its first packet, ms: the longest of
-    the three steps."""
+    """Time from a step to a lower rate to the queue's first drop, ms: the longest of the three
+    steps."""
     drops = seed.table("drops").filter(pl.col("link") == "down")["t_ns"].sort()
     waits = [first_after(drops, 1e9 * step) for step in s.FALLS_S]
     return max(waits) / 1e6
 
 
 def first_after(times: pl.Series, t_ns: float) -> float:
-    """How long from this time to the next of `times`; infinite if none comes."""
+    """Time from `t_ns` to the next of `times`; infinite if there is none."""
     later = times.filter(times >= t_ns)
     return float(later[0]) - t_ns if len(later) else math.inf
 
@@ -170,7 +172,7 @@ def between_ms(start_s: float, end_s: float) -> Measure:
 
 @cache
 def carried_mb(start_s: float, end_s: float) -> Measure:
-    """What left the queue in start < t <= end, MB."""
+    """Data that left the queue in start < t <= end, MB."""
 
     def measured(seed: Seed) -> float:
         rows = timeline(seed).filter(
@@ -182,8 +184,8 @@ def carried_mb(start_s: float, end_s: float) -> Measure:
 
 
 def fewer(evidence: Evidence, queue: str) -> Estimate:
-    """How many per cent less the link carries with ten packets of buffer than the same queue with
-    830."""
+    """How much less the link carries with ten packets of buffer than with 830, under the same
+    queue, %."""
     return evidence.compared(
         s.STEPPED[queue, s.SMALL],
         s.STEPPED[queue, s.LARGE],
@@ -193,7 +195,7 @@ def fewer(evidence: Evidence, queue: str) -> Estimate:
 
 
 def of_codel(evidence: Evidence, queue: str) -> Estimate:
-    """What Tail Drop of ten packets carries, of what CoDel carries with 830, %."""
+    """Data carried under Tail Drop with ten packets over that under CoDel with 830, %."""
     return evidence.compared(
         s.STEPPED[queue, s.SMALL],
         s.STEPPED[s.CODEL, s.LARGE],
@@ -215,8 +217,8 @@ def of_ftps(evidence: Evidence, mbps: float, name: str = s.CODEL) -> Estimate:
 
 
 def median_of(evidence: Evidence, variants: Sequence[Variant]) -> Estimate:
-    """The median over variants of the packets' median delays, ms, seed by seed: by those that all
-    variants have, as another reading may have fewer."""
+    """The median over variants of the packets' median delays, ms, seed by seed. Only seeds that all
+    variants have count, as another reading may have fewer."""
     each = [evidence.estimate(one, median_ms).values for one in variants]
     return estimated(median(found) for found in zip(*each, strict=False))
 

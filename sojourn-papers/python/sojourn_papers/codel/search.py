@@ -1,11 +1,10 @@
-"""The search for the buffers of the home line: one to four products of rate and RTT, under CoDel and
-Tail Drop.
+"""The search for the buffers of the home line: one to four products of rate and RTT, under CoDel
+and Tail Drop.
 
 sojourn reproduce --search codel > searched.csv
 
-It runs on seeds that judge nothing. Chosen is what fits most of Tail Drop's numbers in the table, so
-that CoDel's can contradict it.
-"""
+No verdict uses its seeds. The buffer that fits most of Tail Drop's numbers in the table is chosen,
+so that CoDel's can contradict it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The experiments: static links of many rates and RTTs, slow links, the link that steps, the home
+"""The experiments: static links of many rates and RTTs, slow links, the stepping link, the home
 line of the table; and other readings."""
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ QUEUES = (CODEL, RED, TAIL)
 MBPS = (3.0, 10.0, 45.0, 100.0)
 """Figure 5's larger bandwidths, Mbit/s."""
 SLOW_KBPS = (128, 256, 512, 1500)
-"""Figure 6's, kbit/s."""
+"""Figure 6's bandwidths, kbit/s."""
 RTT_MS = (10, 30, 100, 200, 500)
-"""Figure 8's, of which the text names 10, 30, 200 and 500."""
+"""Figure 8's RTTs; the text names 10, 30, 200 and 500."""
 SLOW_RTT_MS = (30, 100)
 MTU = (1500, 500)
 """Bytes; figure 6 has both."""
@@ -27,7 +27,7 @@ PACKET = 1500
 
 
 NOMINAL_MS = 100
-"""The RTT by which that script sizes buffers, whatever the RTT is."""
+"""The RTT by which that script sizes all buffers, whatever the flows' RTT."""
 
 
 def product(mbps: float, packet: int = PACKET) -> int:
@@ -36,8 +36,8 @@ def product(mbps: float, packet: int = PACKET) -> int:
 
 
 def queue(name: str, mbps: float, packet: int = PACKET) -> str:
-    """A discipline as the article has it: eight products of rate and RTT under CoDel and RED, one
-    under Tail Drop."""
+    """A discipline with the article's buffer: eight products of rate and RTT under CoDel and RED,
+    one under Tail Drop."""
     one = product(mbps, packet)
     return {
         CODEL: f"codel variant rfc limit {8 * one}",
@@ -67,7 +67,7 @@ class Setting:
         return f"{self.queue}, {self.mbps:g} Mbit/s, {self.rtt_ms} ms, {self.load}"
 
     def changes(self) -> Changes:
-        """What differs from the scenario file."""
+        """The changes from the scenario file."""
         ftps = int(self.load.split()[0])
         found: dict[str, Any] = {
             "bottleneck.rate": f"{round(1000 * self.mbps)} kbit/s",
@@ -94,7 +94,8 @@ def _settings(loads: Iterable[str]) -> tuple[Setting, ...]:
 
 
 def _some(settings: Iterable[Setting]) -> list[str]:
-    """What the quick version runs: one load, all rates at 100 ms and all RTTs at 10 Mbit/s."""
+    """The settings of the quick version: one load, all rates at 100 ms and all RTTs at 10
+    Mbit/s."""
     return [
         str(one)
         for one in settings
@@ -193,7 +194,7 @@ BY_READERS = {readers: WEB[f"{readers} readers"] for readers in READERS}
 # -------------------------------------------------------------------------------- the link that steps
 
 LARGE, SMALL = 830, 10
-"""Packets of buffer: one product of the nominal rate and RTT, and what suits 1 Mbit/s."""
+"""Packets of buffer: one product of the nominal rate and RTT, and a buffer for 1 Mbit/s."""
 STEPS_S = (50, 100, 150, 200, 250)
 FALLS_S = (50, 100, 200)
 """Steps to a lower rate."""
@@ -212,7 +213,7 @@ def _limited(name: str, packets: int) -> str:
 
 
 IN_BYTES = "RED in bytes"
-"""ns-2's RED counts its limit in packets of 500 B unless told to count packets, as the article does."""
+"""ns-2's RED counts its limit in packets of 500 B by default; the article counts packets."""
 DEGRADED = Study(
     "degraded",
     "A link that steps between 100 and 1 Mbit/s (figure 7)",
@@ -225,8 +226,8 @@ DEGRADED = Study(
     seeds=20,
     quick_seeds=1,
 )
-"""What is not exceeded in 95 % of the time hangs on the few largest pages of a seed: five seeds do not
-tell it from its bound."""
+"""The delay that is not exceeded in 95 % of the time depends on the few largest pages of a seed:
+five seeds can't distinguish it from its bound."""
 STEPPED = {
     (name, packets): DEGRADED[buffered(name, packets)]
     for packets in (LARGE, SMALL)
@@ -262,7 +263,7 @@ def line(name: str, kbps: int) -> str:
 
 
 HOME_PRODUCTS = 2
-"""How many products of rate and RTT a buffer of the home line holds; found by search."""
+"""Length of a buffer of the home line in products of rate and RTT; found by search."""
 
 
 def _edge(name: str, kbps: int, products: int = HOME_PRODUCTS) -> Changes:
@@ -293,7 +294,7 @@ OTHER_LINES: Mapping[str, tuple[int, int, int]] = {
     THRICE: (HOME_PRODUCTS, 20, 3),
     HEAVIER_AND_SHORT: (1, 20, 3),
 }
-"""How many products of rate and RTT a buffer holds, readers, and how many times as heavy a connection is."""
+"""Products of rate and RTT in a buffer, number of readers, and weight factor of a connection."""
 EDGE_READINGS = Study(
     "edge-readings",
     "The home line under other readings (the table)",

@@ -1,4 +1,4 @@
-"""Checks of what the source says."""
+"""Checks of the source's claims."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def skyrockets(evidence: Evidence) -> Finding:
 
 
 def graph(evidence: Evidence) -> Finding:
-    """What a picture of pings shows: whether the two bands of nine tenths meet."""
+    """Whether the bands of the middle nine tenths overlap in a picture of pings."""
     return Finding(
         {
             "5th percentile beside the upload over the 95th before it": evidence.mean(

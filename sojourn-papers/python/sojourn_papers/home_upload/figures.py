@@ -1,5 +1,5 @@
-"""The source's two graphs in its own shape, and what lies behind them: where the queue stands, and
-how the readings were found."""
+"""The source's two graphs in their own form, and what explains them: the place of the queue, and
+the search for the readings."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def _bar(axes: Axes, evidence: Evidence, row: Variant, at: int) -> None:
 
 
 def story(evidence: Evidence) -> Sequence[Bar]:
-    """The idle line, the upload, and the upload behind the shaper."""
+    """The delays of the idle line, the upload, and the upload behind the shaper."""
     before, after = (evidence.mean(how, m.upload_s) for how in (s.BEFORE, s.AFTER))
     cost = f"upload {after:.1f} s for {before:.1f}"
     return (

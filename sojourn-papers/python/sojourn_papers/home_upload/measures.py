@@ -1,9 +1,8 @@
-"""What the source measured: how long the upload took, and the pings sent while it went on.
+"""The source's measures: the duration of the upload, and the pings sent during it.
 
-The window of every measure is the upload's own: from its first byte to its last ACK. The idle pings
-are those before. A seed whose upload did not end within the run gives NaN, and so no verdict rests
-on half an upload.
-"""
+The window of every measure is the upload, from its first byte to its last ACK. The idle pings are
+those before it. A seed whose upload did not end within the run gives NaN, so that no verdict
+depends on half an upload."""
 
 from __future__ import annotations
 
@@ -95,7 +94,7 @@ def spread_ms(seed: Seed) -> float:
 
 def apart(seed: Seed) -> float:
     """The 5th percentile of the pings during the upload over the 95th of those before: above 1 the
-    two are bands apart in a graph."""
+    two bands are apart in a graph."""
     during, before = (one[np.isfinite(one)] for one in (pings(seed), idle_pings(seed)))
     if not during.size or not before.size:
         return math.nan
@@ -129,13 +128,13 @@ def pings_a_second(seed: Seed) -> float:
 
 
 def longer(evidence: Evidence) -> Estimate:
-    """How much longer the upload takes with the cure, s. What one does not know of the file and of
-    the application cancels out in it."""
+    """How much longer the upload takes with the cure, s. Unknowns of the file and of the
+    application cancel out in it."""
     return evidence.compared(AFTER, BEFORE, upload_s, operator.sub)
 
 
 def _steady(seed: Seed, link: str) -> pl.DataFrame:
-    """Rows of a link's time line that lie wholly within the upload."""
+    """Rows of a link's time line that lie entirely within the upload."""
     window = upload_ns(seed)
     table = seed.table("queue").filter(pl.col("link") == link)
     if window is None:
@@ -147,7 +146,7 @@ def _steady(seed: Seed, link: str) -> pl.DataFrame:
 
 @cache
 def standing_ms(link: str) -> Measure:
-    """Mean sojourn in the queue of a link while the upload goes on, ms."""
+    """Mean sojourn in the queue of a link during the upload, ms."""
 
     def measured(seed: Seed) -> float:
         rows = _steady(seed, link).filter(pl.col("sent_packets") > 0)
@@ -158,8 +157,8 @@ def standing_ms(link: str) -> Measure:
 
 
 def shaped_kbytes(seed: Seed) -> float:
-    """What passes wlan0 in a second of the upload, kB as htb counts them: 14 bytes of Ethernet on
-    each packet."""
+    """Data that passes wlan0 in a second of the upload, kB as htb counts them: with 14 bytes of
+    Ethernet on each packet."""
     rows = _steady(seed, "wlan0")
     seconds = _sum(rows["t_ns"] - rows["since"]) / 1e9
     return metrics.ratio(_sum(rows["sent_bytes"] + 14 * rows["sent_packets"]), seconds) / 1e3

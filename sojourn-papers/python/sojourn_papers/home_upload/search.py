@@ -2,7 +2,7 @@
 
 sojourn reproduce --search home-upload > searched.csv
 
-It runs on seeds that judge nothing.
+No verdict uses its seeds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What is run: the upload without and with the cure, the searches, the other readings, and what the
-source left to try.
+"""The experiments: the upload without and with the cure, the searches, the other readings, and what
+the source left to try.
 
-Rates are in the words of tc: `kbps` is kilobytes a second, so 125kbps is 1 Mbit/s.
+Rates are in tc's words: `kbps` is kilobytes a second, so 125kbps is 1 Mbit/s.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from sojourn_papers.study import Changes, Study
 WITHOUT, WITH = "no shaper", "htb + fq_codel"
 """With and without the cure, in the names of variants."""
 FQ_CODEL = "fq_codel"
-"""Of May 2012, which is today's again; published.toml says why."""
+"""The fq_codel of May 2012, which equals today's; published.toml has the reason."""
 LINE = 1_024_000
-"""bit/s of the line, as the modem counts them."""
+"""Rate of the line in bit/s, as the modem counts it."""
 SHAPER = 1_000_000
-"""bit/s of the shaper in the source."""
+"""Rate of the source's shaper in bit/s."""
 
 
 def shaped(qdisc: str = FQ_CODEL, rate: str = "125kbps", **more: Any) -> Changes:
@@ -37,7 +37,7 @@ def both(name: str, changes: Changes) -> dict[str, Changes]:
 PACKETS = (8, 10, 12, 13, 14, 15, 16, 20, 32, 64, 128, 256)
 """Limits of a modem that counts packets."""
 KILOBYTES = (14, 16, 18, 19, 20, 22, 24, 32, 64, 128, 256)
-"""Limits of one that counts bytes."""
+"""Limits of a modem that counts bytes."""
 
 BUFFER = Study(
     "buffer",
@@ -52,7 +52,7 @@ BUFFER = Study(
     },
     first_seed=101,
 )
-"""Run by `search` alone."""
+"""Studies that only `search` runs."""
 IN_PACKETS = {limit: BUFFER[f"{limit} packets"] for limit in PACKETS}
 IN_KILOBYTES = {limit: BUFFER[f"{limit} kB"] for limit in KILOBYTES}
 
@@ -69,7 +69,7 @@ _READINGS: dict[str, Changes] = {
         "link.modem.qdisc": "pfifo limit 256",
         "flow.upload.tcp.max_window": 13,
     },
-    # tc's rate tables were steps of 8 bytes until Linux 3.8: 1514 was charged as 1520, and 98
+    # tc's rate tables had steps of 8 bytes until Linux 3.8: 1514 was charged as 1520, and 98
     # as 104.
     f"htb's rate table, {WITH}": shaped(rate="125kbps overhead 6"),
 }
@@ -99,7 +99,7 @@ DISCIPLINES = Study(
     "Which part of the cure does it",
     "home.toml",
     variants=_DISCIPLINES,
-    # A guest has the fq_codel of its own kernel, and no other.
+    # A guest has only the fq_codel of its own kernel.
     kernel_variants=[
         name for name, changes in _DISCIPLINES.items() if "linux2012" not in str(changes)
     ],
@@ -108,7 +108,7 @@ DISCIPLINES = Study(
 # ------------------------------------------------------------------------------- the shaper's rate
 
 PER_CENT = (70, 80, 90, 94, 96, 98, 99, 100, 101, 102, 104, 106, 110, 120)
-"""Of the line's rate."""
+"""Rates of the shaper in % of the line's rate."""
 _SOME = tuple(f"{share} %" for share in (70, 90, 98, 104, 120))
 
 RATES = Study(
@@ -162,7 +162,7 @@ STUDIES = (UPLOAD, READINGS, DISCIPLINES, RATES, DOWNLOAD)
 
 
 def _instead(before: str, after: str, study: Study = READINGS) -> Swap:
-    """Variants that stand for those without and with the cure; none of an empty name."""
+    """The replacements of the variants without and with the cure; an empty name has none."""
     return {BEFORE: study[before] if before else None, AFTER: study[after] if after else None}
 
 

@@ -13,7 +13,7 @@ from sojourn_papers.paper import Finding
 
 
 def unsafe(evidence: Evidence) -> Finding:
-    """Every ratio in one queue."""
+    """Ratios of goodputs in one queue."""
     ratios = {
         one.name: evidence.mean(one, m.ratio)
         for one in evidence.variants(s.SHARED)
@@ -25,7 +25,7 @@ def unsafe(evidence: Evidence) -> Finding:
 
 
 def apart(evidence: Evidence) -> Finding:
-    """fq_codel with a queue each."""
+    """fq_codel with a queue for each flow."""
     return Finding({"Prague's goodput over CUBIC's": evidence.mean(s.SHARED[s.APART], m.ratio)})
 
 
@@ -61,12 +61,12 @@ def unfair(evidence: Evidence) -> Finding:
 
 
 def spikes(evidence: Evidence) -> Finding:
-    """How long the RTT stays up after the rate has fallen, of Prague and of CUBIC."""
+    """How long Prague's and CUBIC's RTTs stay high after the rate has fallen."""
     prague, cubic = (
         evidence.means({mbps: s.FALLING[s.falls(flow, mbps)] for mbps in s.FALLEN}, m.late_s)
         for flow in ("Prague", "CUBIC")
     )
-    # A row each 100 ms: what is shorter is not seen.
+    # Rows are 100 ms apart, so shorter spikes are not seen.
     longer = {mbps: prague[mbps] / max(cubic[mbps], 0.1) for mbps in prague}
     return Finding(
         {"least time with Prague over that with CUBIC": min(longer.values())},
@@ -75,7 +75,7 @@ def spikes(evidence: Evidence) -> Finding:
 
 
 def underuse(evidence: Evidence) -> Finding:
-    """What Prague alone has of the link behind bursts, by the step."""
+    """Prague's share of the link when alone behind bursts, by the step."""
     return Finding(
         {
             f"used with a step of {step} ms, %": evidence.mean(
@@ -102,7 +102,7 @@ def turned(evidence: Evidence) -> Finding:
 
 
 def tunnelled(evidence: Evidence) -> Finding:
-    """The ratio in one tunnel and apart, behind each discipline that separates flows."""
+    """The ratio in one tunnel and without it, behind each discipline that separates flows."""
     found = {
         s.through(queue, tunnel): evidence.mean(s.TUNNEL[s.through(queue, tunnel)], m.ratio)
         for queue in s.BEHIND
@@ -121,7 +121,7 @@ def tunnelled(evidence: Evidence) -> Finding:
 
 
 def through_fifo(evidence: Evidence) -> Finding:
-    """Who has more of a FIFO."""
+    """The flow with the larger share of a FIFO."""
     prague, cubic = (evidence.mean(s.TUNNEL[s.FIFO], one) for one in (m.prague_mbps, m.other_mbps))
     return Finding(
         {"CUBIC's goodput over Prague's": cubic / prague}, f"{cubic:.1f} and {prague:.1f} Mbit/s"
@@ -166,11 +166,11 @@ def between(evidence: Evidence) -> Finding:
 
 
 _CALL_MBPS = {"Prague": 2.3, "CUBIC": 1.8, "CUBIC, codel": 1.8}
-"""What the call itself takes of the link."""
+"""The call's own share of the link."""
 
 
 def backs_off(evidence: Evidence) -> Finding:
-    """How much a transfer gives up beside a call, beyond what that takes."""
+    """The goodput that a transfer loses beside a call, beyond the call's own rate."""
 
     def given_up(flow: str, video: str) -> float:
         alone, with_ = (
@@ -200,7 +200,7 @@ def backs_off(evidence: Evidence) -> Finding:
 
 def replayed(evidence: Evidence) -> Finding:
     """CUBIC's goodput by the window."""
-    hurt, healed, told = [], [], []
+    hurt, healed, parts = [], [], []
     for mbps, windows in s.WINDOWS.items():
         if evidence.has(*(s.REPLAY[s.windowed(mbps, window)] for window in (0, 32, s.ENOUGH))):
             found = evidence.means(
@@ -209,14 +209,14 @@ def replayed(evidence: Evidence) -> Finding:
             )
             hurt.append(found[32] / found[0])
             healed.append(found[s.ENOUGH] / found[0])
-            told.append(f"{mbps} Mbit/s: {at(found, 1)}")
+            parts.append(f"{mbps} Mbit/s: {at(found, 1)}")
     return Finding(
         {
             "largest share of its goodput that CUBIC has with a window of 32": max(some(hurt)),
             f"smallest with one of {s.ENOUGH}": min(healed),
             "smallest with one of 32": min(hurt),
         },
-        f"CUBIC's goodput, Mbit/s, by the window (0: none), {'; '.join(told)}",
+        f"CUBIC's goodput, Mbit/s, by the window (0: none), {'; '.join(parts)}",
     )
 
 
@@ -232,7 +232,7 @@ def _cells(evidence: Evidence, measure: Measure) -> dict[tuple[int, int], float]
 def _off(
     found: dict[tuple[int, int], float], what: str, off: Callable[[int, float], float]
 ) -> Finding:
-    """The cell that is farthest off, by its rate and value, and the median of all."""
+    """The worst cell, by its rate and value, and the median of all cells."""
     each = {at_: off(at_[0], value) for at_, value in found.items()}
     worst = max(each, key=each.__getitem__)
     return Finding(
@@ -246,7 +246,7 @@ def _two_packets_ms(mbps: int) -> float:
 
 
 def short_mean(evidence: Evidence) -> Finding:
-    """The mean delay of the short queue in each cell, over its bound."""
+    """The mean delay of the short queue over its bound, in each cell."""
     return _off(
         _cells(evidence, m.queued("mean")),
         "mean delay over its bound",
@@ -255,7 +255,7 @@ def short_mean(evidence: Evidence) -> Finding:
 
 
 def short_p99(evidence: Evidence) -> Finding:
-    """Its 99th percentile in each cell, over its bound."""
+    """The 99th percentile of the short queue's delay over its bound, in each cell."""
     return _off(
         _cells(evidence, m.queued("p99")),
         "99th percentile over its bound",
@@ -269,7 +269,7 @@ def lossless(evidence: Evidence) -> Finding:
 
 
 def full(evidence: Evidence) -> Finding:
-    """How much of the link is left in each cell."""
+    """The unused share of the link in each cell."""
     return _off(
         _cells(evidence, m.utilised_percent), "left of the link, %", lambda _, used: 100 - used
     )

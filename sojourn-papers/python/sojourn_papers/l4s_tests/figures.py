@@ -153,7 +153,7 @@ def grid(evidence: Evidence) -> Figure:
             panel,
             fields,
             _cell_text,
-            # Numbers stay legible: beyond a factor of four the colour is the same.
+            # Beyond a factor of four the colour is the same, so that numbers stay legible.
             np.clip(np.log(fields / middle), -np.log(4), np.log(4)),
             cmap="PuOr_r",
             vmin=-np.log(12),
@@ -172,7 +172,7 @@ def _cell_text(value: float) -> str:
 
 
 def story(evidence: Evidence) -> Sequence[Bar]:
-    """The RTT of each flow where DualPI2 keeps them apart."""
+    """The RTT of each flow under DualPI2, which separates them."""
     variant = s.SCALED["Prague", 50, 20]
     cubic, prague = (evidence.mean(variant, m.rtt_ms(flow)) for flow in ("other", "prague"))
     share = evidence.mean(variant, m.ratio)

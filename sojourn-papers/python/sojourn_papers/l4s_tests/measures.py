@@ -1,13 +1,13 @@
-"""What is measured: goodputs of the two flows, their ratio, and their RTTs.
+"""The measures: goodputs of the two flows, their ratio, and their RTTs.
 
 ratio      the goodput of the flow `prague` over that of the flow `other`
-goodputs   of one of them, Mbit/s
-RTTs       of one of them, as its TCP samples them, ms
-probe      percentiles of the RTT of the ping `probe`, ms; and what queues add to it
+goodputs   of one of the two flows, Mbit/s
+RTTs       of one of the two flows, as its TCP samples them, ms
+probe      percentiles of the RTT of the ping `probe`, ms; and the queues' part of it
 utilised   the part of the time for which the link sends, percent
-lost       packets of the flow `prague`, or of the flow `other`, that were dropped, percent
+lost       dropped packets of the flow `prague`, or of the flow `other`, percent
 share      the goodput of the flow `prague` over the rate of the link, percent
-late       how long the SRTT of the flow `prague` is above 100 ms, s
+late       the time for which the SRTT of the flow `prague` is above 100 ms, s
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FLOWS = ("prague", "other")
 
 @cache
 def goodput(flow: str) -> Measure:
-    """Of one flow, Mbit/s."""
+    """Goodput of one flow, Mbit/s."""
 
     def measured(seed: Seed) -> float:
         return float(seed.flow(flow)["goodput_mbps"])
@@ -35,7 +35,7 @@ def goodput(flow: str) -> Measure:
 
 @cache
 def rtt_ms(flow: str) -> Measure:
-    """Of one flow, as its TCP samples it, the mean, ms."""
+    """Mean RTT of one flow, as its TCP samples it, ms."""
 
     def measured(seed: Seed) -> float:
         return float(seed.flow(flow)["rtt_ms"]["mean"])
@@ -49,7 +49,7 @@ LINK_MBPS = 50
 
 
 def late_s(seed: Seed) -> float:
-    """How long the flow's SRTT is above `LATE_MS`, s, by a row each 100 ms."""
+    """The time for which the flow's SRTT is above `LATE_MS`, s, by rows 100 ms apart."""
     rows = seed.after_warmup("flow").filter(pl.col("flow") == "prague")
     late = rows.filter(pl.col("srtt_ns") > LATE_MS * 1_000_000).height
     return 0.1 * late
@@ -78,7 +78,7 @@ probe_p50, probe_p95, probe_p99 = probe("p50"), probe("p95"), probe("p99")
 
 @cache
 def queued(what: Literal["mean", "p99"]) -> Measure:
-    """What queues add to the probe's RTT, the mean or a percentile, ms."""
+    """Delay that queues add to the probe's RTT, mean or percentile, ms."""
 
     def measured(seed: Seed) -> float:
         return probe(what)(seed) - float(seed.probe("probe")["base_rtt_ms"])

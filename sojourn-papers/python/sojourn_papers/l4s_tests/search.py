@@ -1,11 +1,10 @@
-"""The search for how exactly the hosts of findings 3 and 4 keep time: packets leave up to 0, 0.1, 0.5 and
-2 ms late.
+"""The search for the timing precision of the hosts of findings 3 and 4: packets leave up to 0, 0.1,
+0.5 and 2 ms late.
 
 sojourn reproduce --search l4s-tests > searched.csv
 
-It runs on seeds that judge nothing. Chosen is what fits most of the rates of the longer RTT beside the
-shorter one in the short queue, so that all other rates can contradict it.
-"""
+No verdict uses its seeds. The value that fits most of the rates of the longer RTT beside the
+shorter one in the short queue is chosen, so that all other rates can contradict it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The experiments: one queue for both, in a tunnel too, DualPI2 at equal and at unequal RTTs, bursts, a
-replay window, and what RFC 9332 says, over rates and RTTs."""
+"""The experiments: one queue for both, also in a tunnel, DualPI2 at equal and at unequal RTTs,
+bursts, a replay window, and RFC 9332's claims over rates and RTTs."""
 
 from __future__ import annotations
 
@@ -59,24 +59,24 @@ MBPS = (50, 10)
 RTT_MS = (10, 20, 80)
 SCALABLE: Mapping[str, Changes] = {
     "Prague": {},
-    # It sends ECT(0), so that has to be of the short queue, too.
+    # DCTCP sends ECT(0), so ECT(0) must go to the short queue, too.
     "DCTCP": {
         "flow.prague.congestion": "dctcp",
         "flow.prague.ecn": True,
     },
 }
-"""What is in the short queue: with a virtual RTT, and without one."""
+"""Congestion controls of the short queue: with a virtual RTT, and without one."""
 
 
 def dualpi2(scalable: str, spared: int = 2) -> str:
-    """The discipline that puts this one in the short queue; the step does nothing to the first packets
-    in it."""
+    """The discipline that puts this congestion control in the short queue. The step does not mark
+    its first `spared` packets."""
     words = "dualpi2" if scalable == "Prague" else "dualpi2 any_ect"
     return f"{words} min_qlen_step {spared}" if spared else words
 
 
 DUALPI2 = dualpi2("Prague")
-"""As every version of before March 2025 has it."""
+"""DualPI2 as in all versions before March 2025."""
 
 
 def equal(scalable: str, mbps: int, rtt_ms: int) -> str:
@@ -210,7 +210,7 @@ BURSTY = _one_quick(
 # ----------------------------------------------------------------------------- tunnels, and FIFOs
 
 _MINUTE: Changes = {"duration": "60 s", "warmup": "20 s"}
-"""As the scenarios of the tests but the first: a minute, of which the last 40 s count."""
+"""The length of the tests' scenarios except the first: a minute, of which the last 40 s count."""
 BEHIND = ("fq_codel", "cake")
 FIFO = "pfifo limit 1000"
 
@@ -256,11 +256,11 @@ TODAY: Mapping[str, tuple[int, Changes]] = {
     VRTT: (2, VIRTUAL),
     BOTH: (0, VIRTUAL),
 }
-"""How many packets of the short queue the step spares, and Prague's virtual RTT."""
+"""Number of the short queue's packets that the step spares, and Prague's virtual RTT."""
 
 
 def today(which: str, at: str) -> str:
-    """The name of a variant of finding 3 or 4 with something of today."""
+    """The name of a variant of finding 3 or 4 with a feature of today's versions."""
     return f"{which}: {at}"
 
 
@@ -293,9 +293,9 @@ SINCE = _one_quick(
 
 EXACT: Changes = {"flow.*.jitter": "0 s"}
 LATE_MS = (0, 0.1, 0.5, 2)
-"""By how much packets leave their host late at most, as it was searched, ms."""
+"""The searched values of the largest lateness of packets leaving their host, ms."""
 CHOSEN_LATE_MS = 0.5
-"""What pair.toml has."""
+"""The value in pair.toml."""
 
 
 def late(most_ms: float, at: str) -> str:
@@ -317,7 +317,7 @@ LATENESS = Study(
     seeds=3,
     first_seed=2001,
 )
-"""Run by `search` alone."""
+"""Studies that only `search` runs."""
 
 RIVALS: Mapping[str, Changes] = {
     "exact time": EXACT,
@@ -471,7 +471,7 @@ WINDOWS: Mapping[int, Sequence[int]] = {
 }
 """Replay windows by the link's rate, packets and Mbit/s; 0: none."""
 ENOUGH = 512
-"""One more than the tests had, for the window that is enough."""
+"""A window larger than those of the tests, which is enough."""
 
 
 def windowed(mbps: int, window: int) -> str:

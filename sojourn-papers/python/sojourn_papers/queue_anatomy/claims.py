@@ -1,6 +1,6 @@
-"""Checks of what the source says, in the order of its sections.
+"""Checks of the source's claims, in the order of its sections.
 
-An order of magnitude is the nearest power of ten: a ratio of 10^0.5 to 10^1.5 is one.
+Orders of magnitude are rounded powers of ten: a ratio of 10^0.5 to 10^1.5 is one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sojourn_papers.queue_anatomy import measures as m
 from sojourn_papers.queue_anatomy import studies as s
 
 BASE_MS = 0.5
-"""The path with empty queues."""
+"""RTT of the path with empty queues."""
 
 
 def _spread(values: Iterable[float]) -> float:
@@ -101,8 +101,8 @@ def needless(evidence: Evidence) -> Finding:
 
 
 def which(evidence: Evidence) -> Finding:
-    """One queue keeps the order, so three duplicate ACKs mean a loss: what is sent again for nothing
-    is the timer's."""
+    """One queue keeps the order of packets, so three duplicate ACKs mean a loss. Needless
+    retransmissions are therefore due to the timer."""
     believed = evidence.mean(s.other_tcp(s.BELIEVED, 4096), m.needless)
     left = evidence.mean(s.over_rings(s.MAIN)[4096], m.needless)
     return Finding(
@@ -168,7 +168,7 @@ def absorbs(evidence: Evidence) -> Finding:
 
 
 def surface(evidence: Evidence) -> Finding:
-    """Without a qdisc of 0, where the ring itself runs empty at times."""
+    """The surface without a qdisc of 0, with which the ring itself sometimes runs empty."""
     lines = {
         ring: {
             qdisc: evidence.mean(one, m.rtt_s)
@@ -341,7 +341,7 @@ def removes(evidence: Evidence) -> Finding:
 
 
 def sixteen(evidence: Evidence) -> Finding:
-    """The later pfifo_fast beside the source's, which the kernel engine cannot run."""
+    """The later pfifo_fast beside the source's, which the kernel engine can't run."""
     usual = {80: s.over_qdiscs(s.MAIN)[80], s.DEFAULT_QDISC: s.over_rings(s.MAIN)[s.DEFAULT_RING]}
     later = {qdisc: s.OTHERS[s.band_name(s.DEFAULT_RING, qdisc)] for qdisc in usual}
     (short, long), (few, many) = (

@@ -1,7 +1,7 @@
 """The source's figures 3 to 9 from our Runs, the readings side by side, and what explains them.
 
-Bars are the standard error of the mean where the source has it. Its pictures are lost; the few
-values of its text are marked.
+Bars are the standard error of the mean in figures where the source has it. The source's pictures
+are lost; the few values of its text are marked.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _three(
     axes: Sequence[Axes], evidence: Evidence, lines: Mapping[str, Mapping[int, Variant]], what: str
 ) -> list[str]:
     """RTT, drops and retransmissions over a queue's size: a line for each look, its variants by
-    size. The looks drawn."""
+    size. Returns the looks that were drawn."""
     run = {
         drawn: [size for size, one in along.items() if evidence.has(one)]
         for drawn, along in lines.items()
@@ -79,7 +79,7 @@ def _three(
 
 
 def _key(axes: Axes, words: Mapping[str, str]) -> None:
-    """Which line is which, under the panels."""
+    """A key of the lines, under the panels."""
     for i, (drawn, meaning) in enumerate(words.items()):
         key = f"{_SIGNS[_MARKERS[drawn]]} {meaning}"
         drawing.note(axes, key, (0, 0), (-30 + 280 * i, -46), of="panel", colour=_LOOKS[drawn][0])
@@ -150,7 +150,7 @@ def _surface(
     unit: str,
     logarithmic: bool,
 ) -> Figure:
-    """Ring by qdisc, a number in each field, the two readings side by side."""
+    """Ring by qdisc with a number in each field, for the two readings side by side."""
     rings = [
         ring
         for ring in s.RINGS
@@ -497,7 +497,7 @@ def rates(evidence: Evidence) -> Figure:
 
 
 def story(evidence: Evidence) -> Sequence[Bar]:
-    """Two rings, and the cures of the larger."""
+    """The delays of two rings, and of the cures of the larger one."""
     default = evidence.mean(s.over_rings(s.MAIN)[s.DEFAULT_RING], m.throughput_mbps)
 
     def cured(label: str, discipline: str) -> Bar:

@@ -1,9 +1,9 @@
-"""What the source measured: RTT by ping, dropped packets, retransmissions, throughput, while the
-copies last.
+"""The source's measures: RTT by ping, dropped packets, retransmissions and throughput during the
+copies.
 
-A Run goes on for a while after the last copy, when pings meet empty queues; so everything in time
-ends with the last copy. A retransmission is needless (the source says erroneous) if nothing was
-lost for it: retransmissions less lost packets.
+A Run continues for a while after the last copy, when pings meet empty queues, so all measures over
+time end with the last copy. A retransmission is needless (the source: erroneous) if no packet was
+lost for it. Their number is retransmissions less lost packets.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from sojourn_papers.queue_anatomy.studies import name
 from sojourn_papers.study import Variant
 
 HANDFUL = 10
-"""Retransmissions, among 700 000 segments."""
+"""A negligible number of retransmissions, among 700 000 segments."""
 
 
 def copies(seed: Seed) -> pl.DataFrame:
-    """When each file was complete: `flow`, `bytes`, `end_ns`."""
-    # The engine notes a transfer again for each late duplicate of its last ACK: the first note
+    """The time at which each file was complete: `flow`, `bytes`, `end_ns`."""
+    # The engine records a transfer again for each late duplicate of its last ACK: the first record
     # counts.
     return (
         seed.table("transfers")
@@ -36,7 +36,7 @@ def copies(seed: Seed) -> pl.DataFrame:
 
 
 def end_s(seed: Seed) -> float:
-    """When the last copy was complete, s; NaN if one is not."""
+    """The time at which the last copy was complete, s; NaN if one is not."""
     done = copies(seed)
     wanted = sum(flow.finite for flow in seed.run.meta.flows)
     if done.height < wanted:
@@ -45,7 +45,7 @@ def end_s(seed: Seed) -> float:
 
 
 def rtts_s(seed: Seed) -> NDArray[np.float64]:
-    """RTTs of the pings sent while copies went on, s; lost ones are left out."""
+    """RTTs of the pings sent during the copies, s; lost ones are left out."""
     end = end_s(seed) * 1e9
     sent = seed.table("probe").filter((pl.col("probe") == "ping") & (pl.col("t_ns") < end))
     return sent["rtt_ns"].drop_nulls().to_numpy() / 1e9
@@ -94,13 +94,13 @@ def drops(seed: Seed) -> float:
 
 
 def retransmissions(seed: Seed) -> float:
-    """Segments that the servers sent again: figures 3(c) and 4(c)."""
+    """Segments that the servers retransmitted: figures 3(c) and 4(c)."""
     return _files(seed, "retransmits")
 
 
 def needless(seed: Seed) -> float:
-    """Retransmissions for which nothing had been lost, as a share of all; none of a handful, of
-    which a share says nothing."""
+    """Retransmissions without a lost packet, as a share of all; 0 for a handful, whose share means
+    nothing."""
     again = retransmissions(seed)
     return max(0.0, again - _files(seed, "lost_packets")) / again if again >= HANDFUL else 0.0
 
@@ -111,7 +111,7 @@ def timeouts(seed: Seed) -> float:
 
 
 def copied_gb(seed: Seed) -> float:
-    """What was copied in all, GB."""
+    """Data copied in all, GB."""
     return float(copies(seed)["bytes"].to_numpy().sum()) / 1e9
 
 
@@ -121,17 +121,17 @@ def throughput_mbps(seed: Seed) -> float:
 
 
 def in_ring(seed: Seed) -> float:
-    """Mean packets in the ring while copies go on."""
+    """Mean packets in the ring during the copies."""
     return _while_copying(seed, "ring_mean_packets")
 
 
 def _while_copying(seed: Seed, column: str) -> float:
-    # The table has the mean over the whole Run; after the last copy the queues are empty.
+    # The table has the mean over the whole Run. After the last copy the queues are empty.
     return _link(seed, column) * _link(seed, "measured_ns") / (1e9 * end_s(seed))
 
 
 def in_qdisc_percent(seed: Seed) -> float:
-    """Share of the waiting packets that wait in the qdisc, %: a discipline reaches no others."""
+    """Share of the waiting packets that wait in the qdisc, %: a discipline acts on these only."""
     ring, qdisc = _link(seed, "ring_mean_packets"), _link(seed, "backlog_mean_packets")
     return 100 * qdisc / (ring + qdisc)
 
@@ -143,14 +143,14 @@ def widest_mb(seed: Seed) -> float:
 
 
 def widest_of_all_mb(evidence: Evidence, variant: Variant | None = None) -> Estimate:
-    """The widest of all seeds in place of their mean: how far the window grows. It has no
-    interval."""
+    """The widest window of all seeds instead of their mean: the largest size that it grows to. It
+    has no interval."""
     seeds = evidence.estimate(variant or s.WINDOW[f"ring {s.DEFAULT_RING}"], widest_mb)
     return replace(seeds, mean=max(seeds.known, default=math.nan), ci95=math.nan)
 
 
 def held_back(seed: Seed) -> float:
-    """Share of the samples of copies under way in which the advertised window was full, to a
+    """Share of the samples of copies under way in which the advertised window was full to within a
     segment."""
     table = seed.table("flow").filter(
         pl.col("window_bytes").is_not_null() & (pl.col("inflight_bytes") > 0)
@@ -171,8 +171,8 @@ def low_share(seed: Seed) -> float:
 
 
 def ping_ms(seed: Seed) -> float:
-    """Mean RTT of the ping after the warm-up, ms: of the coexistence study, which has no end of its
-    own."""
+    """Mean RTT of the ping after the warm-up, ms. It is for the coexistence study, which does not
+    end with the copies."""
     return float(seed.probe()["rtt_ms"]["mean"])
 
 
@@ -185,12 +185,12 @@ def more_percent(one: float, other: float) -> float:
 
 
 def apart_percent(one: float, other: float) -> float:
-    """How far two lie apart, % of the larger."""
+    """The distance of two numbers, % of the larger."""
     return 100 * abs(one - other) / max(one, other)
 
 
 def less(one: float, other: float) -> float:
-    """One less the other."""
+    """`one` less `other`."""
     return one - other
 
 
@@ -208,8 +208,8 @@ def qdisc_apart(evidence: Evidence, reading: str = s.MAIN) -> Estimate:
 
 
 def throughput_apart(evidence: Evidence, reading: str = s.MAIN) -> Estimate:
-    """How far the throughputs with the smallest and the largest ring lie apart, %, at the qdisc
-    where most."""
+    """The distance of the throughputs with the smallest and the largest ring, %, at the qdisc where
+    it is largest."""
     pairs = [tuple(s.RING[name(reading, ring, s.DEFAULT_QDISC)] for ring in (80, 4096))]
     if reading in s.BOTH and any(variant.study == s.SURFACE.id for variant in evidence.runs):
         pairs += [

@@ -1,9 +1,9 @@
-"""The search for the limit of the servers' windows: each limit at the sizes that tell, with both ways
-to take a timer, and at other rates.
+"""The search for the limit of the servers' windows: each limit at the decisive sizes, with both
+interpretations of a timeout, and at other rates.
 
 sojourn reproduce --search queue-anatomy > searched.csv
 
-It runs on seeds that judge nothing.
+No verdict uses its seeds.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""What is run, under three readings.
+"""The experiments, under three readings.
 
-The published numbers contradict each other as long as the qdisc is what the source says it is, a
-FIFO, and as long as nothing but losses ends the servers' windows. Three readings are run side by
-side, at the same rate:
+The published numbers contradict each other if the qdisc is the FIFO that the source describes and
+only losses limit the servers' windows. Three readings are run side by side, at the same rate:
 
-    fifo     one FIFO of packets, as its section 3.2 says
-    bands    pfifo_fast, the default of Linux at the time: files go in its last band, pings pass them, in the qdisc only
+    fifo     one FIFO of packets, as in section 3.2 of the source
+    bands    pfifo_fast, the default of Linux at the time: files use its last band, and pings
+             overtake them in the qdisc, but not in the ring
     limited  bands, and a limit at the senders: no copy has more than 128 segments under way
 
-`limited` explains most, so the verdicts are of it; the matrix has what the others give.
+`limited` explains most, so the verdicts use it; the matrix has the numbers of the others.
 """
 
 from __future__ import annotations
@@ -37,21 +37,22 @@ READING = {
 SHORT = {MAIN: "limited", UNLIMITED: "passing", OTHER: "FIFO"}
 """Their names in columns."""
 BOTH = (MAIN, OTHER)
-"""The readings that are run at every pair of sizes: what pings pass is the same in the third."""
+"""The readings that are run at every pair of sizes. In the third, pings overtake the same
+packets."""
 
 SEGMENT_BYTES, ACK_BYTES = 1538, 90
 """On Ethernet's wire with preamble and gap: a full segment; an ACK with timestamps, 52 B of IP."""
 SLOT_BYTES = 64
-"""Ethernet's slot: how long a collision may take to be heard, 51.2 us at 10 Mbit/s."""
+"""Ethernet's slot, the time to detect a collision: 51.2 us at 10 Mbit/s."""
 
 
 def one_interface_mbps(contended: bool) -> float:
-    """What 10 Mbit/s half duplex, the slowest Ethernet, leaves for the segments to E at D's one
-    interface, Mbit/s on the wire.
+    """The rate that 10 Mbit/s half duplex, the slowest Ethernet, leaves for the segments to E at
+    D's one interface, Mbit/s on the wire.
 
     Two segments and their ACK cross it twice, in and out. `contended`: before each frame the two
-    stations, D and the switch, need a slot in the mean until one of them has the wire (Metcalfe and
-    Boggs 1976: W = (1 - A)/A slots, and A = 1/2 for two stations).
+    stations, D and the switch, contend for a mean of one slot (Metcalfe and Boggs 1976:
+    W = (1 - A)/A slots, and A = 1/2 for two stations).
     """
     frames = 2 * (2 * SEGMENT_BYTES + ACK_BYTES)
     slots = 6 * SLOT_BYTES if contended else 0
@@ -63,10 +64,10 @@ SEGMENTS = 128
 SEARCHED = (44, 64, 90, 117, 146, 200)
 """The other limits tried, segments: 64 kB (no window scaling) to 290 kB."""
 RECEIVE_BUFFER = "6472 KiB"
-"""Of which 4 MiB are advertised."""
+"""The receive buffer; 4 MiB of it are advertised."""
 LIMITED: Changes = {
     "flow.0.tcp.max_window": SEGMENTS,
-    # Autotuning gives what a round trip brings, and a limited sender brings little.
+    # Autotuning grants what arrives in a round trip, which is little from a limited sender.
     "flow.0.tcp.receive_buffer": RECEIVE_BUFFER,
 }
 
@@ -84,9 +85,9 @@ GUEST_LIMIT: Changes = {
     "flow.0.tcp.receive_buffer": _GUEST_BUFFER,
     "flow.0.tcp.receive_buffer_max": _GUEST_BUFFER,
 }
-"""The same limit in a guest, at the receiver. There max_window is TCP_WINDOW_CLAMP, and Linux 6.12
-lets more under way than that. A segment takes 2280 B of buffer; the window is not used to the last
-two segments."""
+"""The same limit in a guest, at the receiver. In a guest max_window is TCP_WINDOW_CLAMP, which
+Linux 6.12 exceeds. A segment takes 2280 B of buffer; the last two segments of the window are not
+used."""
 
 
 def name(reading: str, ring: int, qdisc: int) -> str:
@@ -95,8 +96,8 @@ def name(reading: str, ring: int, qdisc: int) -> str:
 
 
 def queues(reading: str, ring: int, qdisc: int, **more: Any) -> dict[str, Any]:
-    """A ring and a qdisc of these many packets, and what else differs from the file."""
-    # Linux takes a txqueuelen of 0 for 1.
+    """A ring and a qdisc of this many packets, and `more` changes of the file."""
+    # Linux treats a txqueuelen of 0 as 1.
     return {
         "bottleneck.down.qdisc": QDISC[reading].format(max(qdisc, 1)),
         "bottleneck.down.ring": ring,
@@ -106,10 +107,10 @@ def queues(reading: str, ring: int, qdisc: int, **more: Any) -> dict[str, Any]:
 
 
 def in_guest(variants: Named, names: Sequence[str]) -> Named:
-    """What differs where the kernel itself runs them: today's pfifo_fast has a limit for each band,
-    and no other kind.
+    """Changes for the kernel engine: today's pfifo_fast has a limit for each band, and no other
+    kind of limit.
 
-    A guest takes a quarter of a minute for a seed, so it gets the cases that decide.
+    A guest takes a quarter of a minute for a seed, so it runs the decisive cases only.
     """
     return {
         one: {
@@ -190,7 +191,7 @@ _BQL_KERNEL = in_guest(
 )
 
 BANDS = "bands"
-"""What the study of BQL has at its largest ring."""
+"""The reading of the BQL study at its largest ring."""
 CURES = {
     "fifo": "pfifo limit 904",
     BANDS: QDISC[MAIN].format(TOTAL - 4096),
@@ -241,7 +242,7 @@ _MBPS = {"4 Mbit/s": 4, "10 Mbit/s": 10, "100 Mbit/s": 100, "1 Gbit/s": 1000}
 
 
 def coalesced(mbps: float) -> Changes:
-    """How long that takes at this rate."""
+    """Changes for a card that completes `_COALESCED` packets at a time, at this rate."""
     return {"bottleneck.down.coalesce": f"{_COALESCED * SEGMENT_BYTES * 8 / mbps:.0f} us"}
 
 
@@ -269,13 +270,13 @@ _BELIEVES: Mapping[str, Any] = {
     "flow.0.tcp.undo": False,
     "flow.0.tcp.min_rto_on_variance": False,
 }
-"""Whatever a timer takes for lost is sent again, and the window stays down: TCP before
-F-RTO and undo, and with the timer of RFC 6298. Linux's, which remembers the largest variation of a
-round trip, hardly ever goes off here for nothing."""
+"""TCP before F-RTO and undo, with the timer of RFC 6298: after a timeout it retransmits everything,
+and the window stays small. Linux's timer, which remembers the largest variation of a round trip,
+hardly ever expires needlessly here."""
 SIZES = ((80, 1000), (512, 1000), (4096, 1000), (512, 80), (512, 4096))
-"""Ring and qdisc, where other TCPs are tried."""
+"""Ring and qdisc at which other TCPs are tried."""
 PER_BAND = ((512, 80), (512, 1000), (4096, 1000))
-"""And where each band has the limit."""
+"""Ring and qdisc at which each band has the limit."""
 
 
 def tcp_name(tcp: str, ring: int, qdisc: int, reading: str = MAIN) -> str:
@@ -301,9 +302,9 @@ _LIMIT_SIZES = (
     *((ring, DEFAULT_QDISC) for ring in (80, 512, 2048, 4096)),
     *((DEFAULT_RING, qdisc) for qdisc in (80, 512, 1024, 4096)),
 )
-"""Ring and qdisc: the points of figures 3 and 4 that tell where drops rise, and where they end."""
+"""Ring and qdisc: the points of figures 3 and 4 that show where drops rise, and where they end."""
 LIMIT_RATES = {"4.2 Mbit/s": 4.2, "4.86 Mbit/s": 4.86}
-"""Beside the main reading's: without contention, and with more."""
+"""Rates beside the main reading's: without contention, and with more."""
 _LIMITS: Named = {
     limit_name(segments, ring, qdisc, believed): _limit(segments, ring, qdisc, believed)
     for segments in SEARCHED
@@ -361,7 +362,7 @@ _STICK: Named = {
     f"{duplex}, {name(reading, ring, qdisc)}": {
         "link.1.qdisc": QDISC[reading].format(qdisc),
         "link.1.ring": ring,
-        # Whatever leaves D has come in over the same wire, which leaves it half of 10 Mbit/s.
+        # All packets that leave D came in over the same wire, so they get half of 10 Mbit/s.
         **({"link.1.rate": "5 Mbit/s", "duration": "3000 s"} if duplex == HALF else {}),
         **(LIMITED if reading == MAIN else {}),
     }
@@ -397,19 +398,23 @@ _COEXISTENCE: Named = {
 # ----------------------------------------------------------------------------------------- studies
 
 _SHORT = {"duration": "1600 s", "flow.0.size": "16 MiB"}
-"""Quick: files of half the size."""
-_TELL_SEEDS = 2
-"""Seeds of what shows a course over sizes, or is told beside it. Seeds differ in when the copies
-start, which moves the third digit: with five, which what is judged has, the intervals of mean RTTs
-are thousandths of them, for tolerances of 10 to 25 %."""
-_JUDGES, _TELLS = 2, 1
-"""The same of the quick version."""
+"""Changes of the quick version: files of half the size."""
+_CURVE_SEEDS = 2
+"""Seeds of variants that only draw a curve. Seeds differ in the start times of the copies, which
+changes the third digit. Judged variants have five seeds: the intervals of mean RTTs are then a
+thousandth of them, for tolerances of 10 to 25 %."""
+_QUICK_JUDGED_SEEDS, _QUICK_CURVE_SEEDS = 2, 1
+"""Seeds of the quick version, for judged variants and for curves."""
 _KERNEL_SEEDS = 2
-"""Seeds differ in when the copies start, within a second of half an hour."""
+"""Seeds differ in the start times of the copies, by at most a second in half an hour."""
 
-_judges = partial(Study, quick=_SHORT, quick_seeds=_JUDGES, kernel_seeds=_KERNEL_SEEDS)
+_judges = partial(Study, quick=_SHORT, quick_seeds=_QUICK_JUDGED_SEEDS, kernel_seeds=_KERNEL_SEEDS)
 _tells = partial(
-    Study, seeds=_TELL_SEEDS, quick=_SHORT, quick_seeds=_TELLS, kernel_seeds=_KERNEL_SEEDS
+    Study,
+    seeds=_CURVE_SEEDS,
+    quick=_SHORT,
+    quick_seeds=_QUICK_CURVE_SEEDS,
+    kernel_seeds=_KERNEL_SEEDS,
 )
 
 RING = _judges(
@@ -435,13 +440,13 @@ SURFACE = _tells(
     variants=_SURFACE,
     quick_variants=_SURFACE_QUICK,
 )
-# Windows open with what arrives, so the whole files, quick or not.
+# Windows open with the data that arrives, so the quick version has files of the full size, too.
 WINDOW = Study(
     "window",
     "The advertised window (section 4.4, figure 7)",
     "testbed.toml",
     variants=_WINDOW,
-    quick_seeds=_TELLS,
+    quick_seeds=_QUICK_CURVE_SEEDS,
 )
 BQL = _judges(
     "bql",
@@ -473,7 +478,7 @@ LIMITS = _tells(
     variants=_LIMITS,
     first_seed=101,
 )
-"""Run by `search` alone."""
+"""Studies that only `search` runs."""
 RATES = _tells(
     "rates",
     "Other rates",
@@ -516,7 +521,7 @@ def over_qdiscs(reading: str, ring: int = DEFAULT_RING) -> dict[int, Variant]:
 
 
 def over_bql(reading: str, bql: bool) -> dict[int, Variant]:
-    """Ring -> variant, with 5000 packets in all."""
+    """Ring -> variant, with 5000 packets in both queues together."""
     return {ring: BQL[bql_name(reading, ring, bql)] for ring in BQL_RINGS}
 
 
@@ -526,7 +531,7 @@ def other_tcp(tcp: str, ring: int, qdisc: int = DEFAULT_QDISC, reading: str = MA
 
 
 def over_rings_with(tcp: str, reading: str = MAIN) -> dict[int, Variant]:
-    """Ring -> variant with this TCP: those of the studies that have it."""
+    """Ring -> variant with this TCP, for the rings that were run with it."""
     along = {ring: tcp_name(tcp, ring, DEFAULT_QDISC, reading) for ring in RINGS}
     return {ring: OTHERS[one] for ring, one in along.items() if one in OTHERS.variants}
 
@@ -583,8 +588,8 @@ def _instead(
     qdiscs: Mapping[int, Variant] | None = None,
     more: Swap | None = None,
 ) -> Swap:
-    """Variants that stand for those of the main reading over ring and qdisc, and `more` of them;
-    of the rest none."""
+    """The replacements of the main reading's variants over ring and qdisc, and `more`; the other
+    variants have none."""
     judged = [
         study[one]
         for study in (RING, QDISC_SIZE, SURFACE, BQL)
@@ -600,7 +605,7 @@ def _instead(
 
 
 def _fifo() -> Swap:
-    """A FIFO, everywhere."""
+    """The replacements for a FIFO everywhere."""
     surface = {sized(MAIN, *size): sized(OTHER, *size) for size in product(RINGS, QDISCS)}
     under_bql = {
         over_bql(MAIN, bql)[ring]: over_bql(OTHER, bql)[ring]

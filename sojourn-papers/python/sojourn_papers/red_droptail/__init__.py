@@ -5,8 +5,7 @@ tables: throughput over N at Tp = 80 and 250 ms, Jain's index over D at Tp = 75 
 source says that RED is slightly better.
 
 It states the rate, Tp, N, D and that ns-2 was used. The rest was searched: some 7000 settings, run
-in our engine, for throughput and fairness under Drop-Tail together, with ns-2 itself as a witness.
-One changed parameter at a time, each reading says what others give: by how much they miss the 16
-throughputs of cases 1 and 2, and the 6 indices of cases 3 and 4 (root mean square of the logarithm,
-Drop-Tail).
+in our engine, for throughput and fairness under Drop-Tail together, and checked with ns-2 itself.
+Each reading changes one parameter and states its distance from the 16 throughputs of cases 1 and 2
+and from the 6 indices of cases 3 and 4 (root mean square of the logarithm, Drop-Tail).
 """

@@ -1,8 +1,8 @@
-"""Checks of what the source says.
+"""Checks of the source's claims.
 
-Cases 1 to 4 are checked under the main reading, in runs of 3.5 s. What the source says of the
-disciplines in general (section 2, and that more connections mean more congestion) is checked past
-the start, where they have something to do.
+Cases 1 to 4 are checked under the main reading, in runs of 3.5 s. The source's general claims about
+the disciplines (section 2, and that more connections mean more congestion) are checked past the
+start, where the disciplines have an effect.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def fairer_over_long_paths(evidence: Evidence) -> Finding:
 
 
 def one_run(evidence: Evidence) -> Finding:
-    """The published leads beside what two runs under one queue differ by when each draws its
+    """The published leads, and the difference of two runs under one queue that each draw their
     delays."""
     found = {}
     for tp in s.TP_FAIRNESS:

@@ -1,5 +1,5 @@
-"""The source's figures 2 to 5 from our Runs, RED's lead, our engine beside ns-2, and what comes
-past the start."""
+"""The source's figures 2 to 5 from our Runs, RED's lead, our engine beside ns-2, and runs past the
+start."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def _line(
     measure: Measure,
     stated: Mapping[int, float] | None = None,
 ) -> None:
-    """A discipline over N or D. RED over Drop-Tail: where they coincide, its dashes show on the
-    solid line."""
+    """A discipline over N or D. RED is drawn on top of Drop-Tail, so that its dashes show where the
+    two coincide."""
     ours = evidence.over(along, measure)
     drawing.curve(axes, queue, ours, LOOKS[queue], published=stated, marker=MARKERS[queue])
 
@@ -105,8 +105,8 @@ def lead(evidence: Evidence) -> Figure:
 
 
 def _leads(evidence: Evidence, tp: int, along: Mapping[int, Variant]) -> dict[int, Estimate]:
-    """Over Drop-Tail's throughput, %; seed by seed, since the same seed starts the flows at the
-    same times."""
+    """RED's lead over Drop-Tail's throughput, %, seed by seed, since the same seed starts the flows
+    at the same times."""
     tail = s.over_n(s.THROUGHPUT, tp, s.DROP_TAIL)
     return {
         n: evidence.compared(
@@ -118,7 +118,8 @@ def _leads(evidence: Evidence, tp: int, along: Mapping[int, Variant]) -> dict[in
 
 @style.drawn
 def searched_leads(_: Evidence) -> Figure:
-    """RED's mean lead in case 4 over its throughputs' distance from the source, each setting."""
+    """RED's mean lead in case 4 over its throughputs' distance from the source, for each
+    setting."""
     figure = style.blank(10, 4.2)
     top = style.heading(
         figure,
@@ -261,8 +262,8 @@ def _over_d(axes: Axes) -> None:
 
 
 def story(evidence: Evidence) -> Sequence[Bar]:
-    """32 flows past their start: the source measures no delay, but this is where the two
-    disciplines part."""
+    """The delays of 32 flows past their start. The source measures no delay, but there the two
+    disciplines differ."""
     tail, red = (s.STEADY[s.cell(80, 32, queue)] for queue in (s.DROP_TAIL, s.RED))
     carried = [evidence.mean(one, m.throughput_mbps) for one in (red, tail)]
     return [

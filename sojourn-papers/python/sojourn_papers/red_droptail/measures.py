@@ -1,10 +1,9 @@
-"""What is measured on one seed: the source's two quantities, and what explains them.
+"""The measures of one seed: the source's two quantities, and quantities that explain them.
 
-Throughput is by the source's definition, what was received over the connection time. Data is
-counted as ns-2's trace counts it, in IP bytes (headers included, 7 % of a packet of 552 B),
-connection time as the length of the run: all flows start within 10 ms of 3.5 s, so the time of each
-connection is the same within 0.3 %. The sum over the flows is taken, since the published numbers
-grow with N.
+By the source's definition throughput is received data over the connection time. Data is counted
+like in ns-2's trace, in IP bytes (headers included, 7 % of a packet of 552 B). Connection time is
+the length of the run: all flows start within 10 ms of 3.5 s, so the time of each connection is the
+same within 0.3 %. Throughput is summed over the flows, since the published numbers grow with N.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def received_bytes(seed: Seed) -> list[float]:
 
 
 def throughput_mbps(seed: Seed) -> float:
-    """Mbit/s that the receivers got together."""
+    """Throughput of all receivers together, Mbit/s."""
     return math.fsum(received_bytes(seed)) * 8 / seed.run.meta.measured_s / 1e6
 
 
@@ -50,7 +49,7 @@ def dropped_packets(seed: Seed) -> float:
 
 
 def dropped_early(seed: Seed) -> float:
-    """Those of them that RED dropped before the buffer was full."""
+    """Packets that RED dropped before the buffer was full."""
     drops = seed.after_warmup("drops").filter(pl.col("link") == BOTTLENECK)
     return float(drops.filter(pl.col("cause") != "limit").height)
 
@@ -96,7 +95,7 @@ def notified_in_proportion(seed: Seed) -> float:
 
 
 def correlation(xs: list[float], ys: list[float]) -> float:
-    """Pearson's r; NaN where one of them doesn't vary."""
+    """Pearson's r; NaN if one of the two doesn't vary."""
     mean_x, mean_y = math.fsum(xs) / len(xs), math.fsum(ys) / len(ys)
     both = math.fsum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True))
     spread = math.sqrt(
@@ -113,7 +112,7 @@ def _link(seed: Seed) -> dict[str, int]:
 
 
 def lead(kind: str, red: float, tail: float) -> float:
-    """RED's lead over Drop-Tail: their quotient for throughputs, their difference for indices."""
+    """RED's lead over Drop-Tail: the quotient of throughputs, the difference of indices."""
     return red / tail if kind == "throughput" else red - tail
 
 
@@ -134,7 +133,7 @@ def lead_of(evidence: Evidence, kind: str, tp: str, at: str) -> Estimate:
 
 @dataclass(frozen=True)
 class Pair:
-    """One row that ns-2 ran, too: its number and ours."""
+    """One row that ns-2 also ran: its number and ours."""
 
     reading: str
     kind: str
@@ -145,7 +144,7 @@ class Pair:
 
     @property
     def off(self) -> float:
-        """Ours over ns-2's, less 1."""
+        """Our number over ns-2's, less 1."""
         return self.ours / self.ns2 - 1
 
 
@@ -164,7 +163,7 @@ def pairs(evidence: Evidence) -> list[Pair]:
 
 
 def agreement(evidence: Evidence, queue: str) -> tuple[int, float, float]:
-    """How many rows of this queue, and the median and the largest of their relative differences,
-    without sign."""
+    """The number of rows of this queue, and the median and the largest of their absolute relative
+    differences."""
     off = sorted(abs(pair.off) for pair in pairs(evidence) if pair.queue == queue)
     return len(off), off[len(off) // 2], off[-1]

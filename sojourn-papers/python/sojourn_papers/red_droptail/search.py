@@ -1,11 +1,11 @@
-"""Two searches. STARTS: when the flows start, together with the length of the run. REDS: a RED that
-has the source's lead over Drop-Tail, by thresholds, weight, probability, limit and length of the run.
+"""Two searches. STARTS: the start times of the flows, and the length of the run. REDS: a RED with
+the source's lead over Drop-Tail, by thresholds, weight, probability, limit and length of the run.
 The rest is as in the main reading.
 
 sojourn reproduce --search red-droptail > searched.csv
 
-Each setting is asked for all 22 cells of RED and of Drop-Tail, on seeds that judge nothing. Of the
-starts that is chosen which is nearest to Drop-Tail's 22 cells, so that RED's leads can contradict it.
+All 22 cells of RED and of Drop-Tail are run under each setting. No verdict uses the seeds. The
+starts that are nearest to Drop-Tail's 22 cells are chosen, so that RED's leads can contradict them.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from sojourn_papers.red_droptail import studies as s
 
 STARTS, REDS = "starts", "reds"
 SEEDS = range(101, 141)
-"""The seed draws when flows start, so starts have all of these."""
+"""The seed draws the start times of flows, so STARTS uses all of these."""
 FEW = SEEDS[:2]
-"""Of REDs and Drop-Tail under the same starts."""
+"""Seeds of REDS, whose starts are the same."""
 STARTS_MS = (0, 1, 2, 3, 5, 7, 10, 20)
 STARTS_LENGTHS_S = (3.0, 3.25, 3.5, 3.75, 4.0)
 LENGTHS_S = (2.5, 3.0, 3.5)
@@ -51,11 +51,11 @@ CASES = {
     3: [cell for cell in CELLS if cell[:2] == ("fairness", 75)],
     4: [cell for cell in CELLS if cell[:2] == ("fairness", 250)],
 }
-"""The source's four."""
+"""The source's four cases."""
 
 
 def reds() -> Iterator[str]:
-    """ns-2's RED as searched, in our words for it: the automatic one first."""
+    """The searched settings of ns-2's RED, as discipline words; the automatic one first."""
     yield AUTOMATIC
     for (low, high), weight, probability in product(THRESHOLDS, WEIGHTS, PROBABILITIES):
         yield f"{AUTOMATIC} min {low} max {high} weight {weight:g} probability {probability:g}"
@@ -70,9 +70,9 @@ def rows() -> Iterator[dict[str, object]]:
 
 
 def row_of(search: str, setting: s.Setting) -> dict[str, object]:
-    """How far its throughputs and indices lie from the source's, how many of the cells are within
-    their tolerance, and of RED's leads, case by case, the mean and how many are."""
-    # Started at one instant, all seeds are the same run.
+    """The distance of its throughputs and indices from the source's, the number of cells within
+    their tolerance, and for each case the mean of RED's leads and their number within tolerance."""
+    # If all flows start at one instant, all seeds are the same run.
     seeds = FEW if search == REDS else SEEDS[: None if setting.spread_ms else 1]
     ours = {cell: measured(setting, s.RED, cell, seeds) for cell in CELLS}
     tails = {cell: measured(replace(setting, red=""), s.DROP_TAIL, cell, seeds) for cell in CELLS}
@@ -102,7 +102,7 @@ def measured(setting: s.Setting, queue: str, cell: Cell, seeds: range) -> float:
     base = load(Path(__file__).with_name("short.toml"))
     run = engine.simulate(base.with_(setting.variant(tp, n, queue, d)), seeds=list(seeds), jobs=1)
     measure = m.throughput_mbps if kind == "throughput" else m.fairness
-    # A simulation in memory has the meta and the tables of a Run, all that a measure reads.
+    # A simulation in memory has a Run's meta and tables, which is all that a measure reads.
     values = [measure(Seed(cast(Any, run), number)) for number in run.seeds]
     return math.fsum(values) / len(values)
 
@@ -119,7 +119,7 @@ def off(ours: Mapping[Cell, float], kind: str, queue: str = s.RED) -> float:
 
 
 def within(ours: Mapping[Cell, float], queue: str) -> int:
-    """How many cells are within their tolerance."""
+    """The number of cells within their tolerance."""
     targets = published.targets(__file__)
     return sum(targets[_cell_id(cell, queue)].met(value) for cell, value in ours.items())
 
@@ -136,7 +136,7 @@ def mean_lead(ours: Mapping[Cell, float], tails: Mapping[Cell, float], case: int
 
 
 def leads(ours: Mapping[Cell, float], tails: Mapping[Cell, float], case: int) -> int:
-    """How many of RED's leads in one case are within their tolerance."""
+    """The number of RED's leads in one case within their tolerance."""
     targets = published.targets(__file__)
     return sum(
         targets[lead_id(cell)].met(m.lead(cell[0], ours[cell], tails[cell])) for cell in CASES[case]
@@ -157,21 +157,21 @@ def _said() -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class LeadAndPrice:
-    """Of one case: how far RED can lead, and at what price in throughput."""
+    """RED's largest lead in one case, and its price in throughput."""
 
     settings: int
     source: float
-    """The source's mean lead; of throughputs the share by which RED's is larger."""
+    """The source's mean lead; for throughputs, the share by which RED's is larger."""
     chosen_off: float
-    """How far the chosen reading's throughputs lie from the source's."""
+    """Distance of the chosen reading's throughputs from the source's."""
     best: float
-    """The largest mean lead of those that are no farther."""
+    """The largest mean lead of the settings that are not farther away."""
     price: float
-    """How far the nearest is that has half of the source's lead; NaN if none has."""
+    """Distance of the nearest setting with half of the source's lead; NaN if there is none."""
 
 
 def trade(case: int) -> LeadAndPrice:
-    """What the search says of one case."""
+    """The result of the search for one case."""
     found = _found(REDS)
     chosen = float(_chosen(REDS)["throughput_off"])
     source = math.fsum(_said()[lead_id(cell)] for cell in CASES[case]) / len(CASES[case])
@@ -196,20 +196,20 @@ def points(case: int) -> list[tuple[float, float]]:
 
 @dataclass(frozen=True)
 class Starts:
-    """Flows that start within a time, in runs of a length."""
+    """A setting of STARTS: flows start within a time, in runs of a length."""
 
     length_s: float
     spread_ms: float
     tail_off: float
-    """How far Drop-Tail's 22 cells lie from the source, root mean square."""
+    """Distance of Drop-Tail's 22 cells from the source, root mean square."""
     tail_cells: int
-    """How many of them are within their tolerance."""
+    """The number of these cells within their tolerance."""
     leads: int
-    """How many of RED's 22 leads are."""
+    """The number of RED's 22 leads within their tolerance."""
 
 
 def starts() -> list[Starts]:
-    """All that were searched, the nearest to Drop-Tail's cells first."""
+    """All searched starts, the nearest to Drop-Tail's cells first."""
     found = [
         Starts(
             float(one["length_s"]),

@@ -1,10 +1,10 @@
-"""The experiments: the source's four cases under the main reading, under others, those that ns-2
-ran, and past the start.
+"""The experiments: the source's four cases under the main reading, under other readings, with
+ns-2's settings, and past the start.
 
 The topology is the source's figure 1: N senders, one bottleneck of 45 Mbit/s and delay Tp, N
 receivers. D spreads the senders' access delays: flow i (from 0) has D * i ms more, once each way. A
-`Setting` is everything that the source does not state; `variant` writes it, with Tp, N, D and a
-queue, as what differs from short.toml.
+`Setting` has everything that the source does not state. `variant` writes it, with Tp, N, D and a
+queue, as changes of short.toml.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ TP_FAIRNESS = (75, 250)
 
 @dataclass(frozen=True)
 class Setting:
-    """What the source leaves open; the defaults are the main reading."""
+    """The parameters that the source leaves open. The defaults are the main reading."""
 
     payload: int = 512
-    """Bytes of a segment; 40 more are headers."""
+    """Bytes of a segment, without 40 bytes of headers."""
     window: int | None = 20
     """ns-2's window_, packets."""
     initial_window: int = 1
@@ -37,23 +37,23 @@ class Setting:
     spread_ms: float = 7
     """The flows start at random within this time."""
     stagger_ms: float = 0
-    """Or one after another, this far apart."""
+    """If not 0, the flows start one after another, this far apart."""
     one_way: bool = False
-    """Tp is the bottleneck's one-way delay; else its round trip."""
+    """Whether Tp is the bottleneck's one-way delay; if not, it is the round trip."""
     access_ms: float = 1
-    """On each side, one way."""
+    """Access delay on each side, one way."""
     both_sides: bool = False
-    """D spreads the access delays of senders and receivers, not of senders alone."""
+    """Whether D spreads the access delays of senders and receivers; if not, of senders only."""
     places: int = 30
     """ns-2's queue limit."""
     red: str = "packets"
-    """What is set of ns-2's RED, in our words for it."""
+    """The options of ns-2's RED, as discipline words."""
     access: str | None = None
     """Rate of each sender's own link; None: packets of a burst reach the bottleneck together."""
 
     def queue(self, name: str) -> str:
-        """The bottleneck's queue discipline. ns-2's Drop-Tail holds one packet less than its limit
-        says."""
+        """The bottleneck's queue discipline. ns-2's Drop-Tail stores one packet less than its
+        limit."""
         if name == DROP_TAIL:
             return f"pfifo limit {self.places - 1}"
         return f"red variant ns2 limit {self.places} {self.red}".rstrip()
@@ -82,7 +82,7 @@ class Setting:
         }
 
     def variant(self, tp: float, n: int, queue: str, d: float = 0) -> Changes:
-        """What differs from short.toml; `queue` is RED, Drop-Tail or a discipline's words."""
+        """The changes of short.toml; `queue` is RED, Drop-Tail or a discipline's words."""
         return {
             "duration": f"{1000 * self.length_s:g} ms",
             "bottleneck.delay": f"{tp if self.one_way else tp / 2:g} ms",
@@ -113,7 +113,7 @@ OTHER_SETTINGS: Mapping[str, Setting] = {
     "large packets, Tp one way": replace(MAIN, payload=1460, one_way=True, length_s=4.5),
     "starts 50 ms apart (R2)": Setting(1460, 20, 2, 3, 0, 50, True, 1, False, 50, ""),
 }
-"""Other readings, each but the last two with one thing changed. R2 with D = 0, as cases 1 and 2
+"""Other readings. Each but the last two changes one parameter. R2 has D = 0, as cases 1 and 2
 state."""
 
 OTHER_QUEUES: Mapping[str, str] = {
@@ -133,13 +133,13 @@ CHECKED: Mapping[str, tuple[Setting, float]] = {
     "F3": (Setting(1460, 20, 2, 6, 0, 50, True, 5, True, 50, "", "1 Gbit/s"), 0),
     "F4": (Setting(1000, 20, 2, 4.5, 0, 100, True, 5, False, 50, "", "1 Gbit/s"), 0),
 }
-"""What ns-2 was asked, too: our main reading with all starts at once, and six others; the second is
-D in cases 1 and 2. ns-2 was asked for the rows of throughput under S and R, and of fairness under S and F;
-we run both under F, as a reading is to be held against all of the tables."""
+"""Settings that ns-2 also ran: our main reading with all starts at once, and six others. The second
+value is D in cases 1 and 2. ns-2 ran the rows of throughput under S and R, and of fairness under S
+and F. We run both under F, as a reading must be compared with all of the tables."""
 
 
 def checked(reading: str, name: str) -> str:
-    """The variant of a row that ns-2 ran, too: "R1: Tp 80 ms, N 12, RED"."""
+    """The variant of a row that ns-2 also ran: "R1: Tp 80 ms, N 12, RED"."""
     return f"{reading}: {name}"
 
 
@@ -201,7 +201,8 @@ def _steady_spread(tp: int, d: int, queue: str) -> dict[str, Any]:
 
 _QUICK_N = (2, 8, 32)
 JUDGED = 1001
-"""The first seed of what is judged: the searches, also the one of Drop-Tail, had others."""
+"""The first seed of the judged studies. The searches, also the one of Drop-Tail, had other
+seeds."""
 
 THROUGHPUT = Study(
     "throughput",
@@ -225,12 +226,12 @@ DRAWS = range(20)
 
 
 def drawn(tp: int, d: int, draw: int) -> str:
-    """The name of a variant of case 3 or 4 whose delays are drawn."""
+    """The name of a variant of case 3 or 4 with drawn delays."""
     return f"draw {draw}: {cell(tp, 16, DROP_TAIL, d)}"
 
 
 def _drawn(tp: int, d: int, draw: int) -> Changes:
-    """Delays that are drawn uniformly over the range that D gives."""
+    """Changes with delays drawn uniformly from D's range."""
     draws = random.Random(f"{tp} {d} {draw}")
     flows = [{**MAIN.flow(tp, d, draws.uniform(0, 15)), "name": f"ftp{i + 1}"} for i in range(16)]
     return {**MAIN.variant(tp, 16, DROP_TAIL, d), "flow": flows}
@@ -279,7 +280,7 @@ NS2 = Study(
     "The readings that ns-2 ran, too",
     "short.toml",
     _checked(),
-    # Starts are fixed and nothing is dropped early, so that nothing is random.
+    # Starts are fixed and nothing is dropped early, so nothing is random.
     seeds=1,
     quick_variants={
         *(checked("S0", cell(250, n, queue)) for n in N for queue in (RED, DROP_TAIL)),
@@ -334,11 +335,11 @@ _CELLS: Mapping[str, Variant] = {
     **{name: THROUGHPUT[name] for name in THROUGHPUT.variants},
     **{name: FAIRNESS[name] for name in FAIRNESS.variants},
 }
-"""All that the tables have, by the names of the variants."""
+"""The variants of all tables' cells, by name."""
 
 
 def _other_setting(name: str) -> Swap:
-    """Drop-Tail under another setting; RED was not run under it."""
+    """The replacements for Drop-Tail under another setting; RED was not run under it."""
     return {
         one: OTHERS[f"{name}: {at}"] if f"{name}: {at}" in OTHERS.variants else None
         for at, one in _CELLS.items()
@@ -346,7 +347,7 @@ def _other_setting(name: str) -> Swap:
 
 
 def _as_ns2(reading: str) -> Swap:
-    """What ns-2 ran, too: the rows that it has, of both queues."""
+    """The replacements for a setting that ns-2 also ran: the rows that it has, of both queues."""
     return {
         one: NS2[checked(reading, at)]
         for at, one in _CELLS.items()
@@ -355,7 +356,7 @@ def _as_ns2(reading: str) -> Swap:
 
 
 def _other_queue(name: str) -> Swap:
-    """Another queue in the place of RED or of Drop-Tail, in cases 1 and 2."""
+    """The replacements for another queue instead of RED or Drop-Tail, in cases 1 and 2."""
     place = DROP_TAIL if name.startswith(DROP_TAIL) else RED
     return {
         THROUGHPUT[cell(tp, n, place)]: WITH_QUEUES[cell(tp, n, name)]
@@ -365,7 +366,7 @@ def _other_queue(name: str) -> Swap:
 
 
 NO_DIFFERENCE: Swap = {one: _CELLS[at.replace(RED, DROP_TAIL)] for at, one in _CELLS.items()}
-"""If the disciplines did not differ."""
+"""The replacements if the disciplines did not differ."""
 SWAPS: Mapping[str, Swap] = {
     **{name: _other_setting(name) for name in OTHER_SETTINGS},
     **{name: _other_queue(name) for name in OTHER_QUEUES},

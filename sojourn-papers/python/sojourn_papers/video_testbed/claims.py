@@ -1,8 +1,7 @@
-"""Checks of what the source says, in the order of its sections.
+"""Checks of the source's claims, in the order of its sections.
 
-Its latencies and losses are those of pings, as in its tables; its throughput is what the link carried.
-Where it says "CoDel" the queue of a few packets answers that its costs imply; tc's default stands
-beside it.
+Its latencies and losses are those of pings, as in its tables; its throughput is the link's. For its
+"CoDel" we use the queue of a few packets that its costs imply, and show tc's default beside it.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def _behind(evidence: Evidence, measure: Measure) -> dict[str, dict[int, float]]
     return {name: dict(evidence.means(variants, measure)) for name, variants in along.items()}
 
 
-def _told(found: Mapping[str, Mapping[int, float]], unit: str, places: int = 0) -> str:
+def _listed(found: Mapping[str, Mapping[int, float]], unit: str, places: int = 0) -> str:
     """`Drop Tail 5395, 8292, 8443 ms, RED ...`."""
     each = (f"{name} {formats.each(along.values(), places)}" for name, along in found.items())
     return f"250, 200, 150 kbps: {'; '.join(each)} {unit}"
@@ -109,8 +108,8 @@ def _cited(
 
 def _rows(rows: Mapping[int, Mapping[str, float]], unit: str, places: int = 1) -> str:
     """`64 kbit/s: 50.1, 48.2, 49.0 %; ...`."""
-    told = (f"{rate}: {formats.each(row.values(), places)}" for rate, row in rows.items())
-    return f"Drop Tail, RED, CoDel, by kbit/s: {'; '.join(told)} {unit}"
+    parts = (f"{rate}: {formats.each(row.values(), places)}" for rate, row in rows.items())
+    return f"Drop Tail, RED, CoDel, by kbit/s: {'; '.join(parts)} {unit}"
 
 
 def figure2(evidence: Evidence) -> Finding:
@@ -150,7 +149,7 @@ def loss_above(evidence: Evidence) -> Finding:
 
 
 def throughput(evidence: Evidence) -> Finding:
-    """Where nothing is lost all three carry the same."""
+    """Without losses all three carry the same."""
     rows = _cited(evidence, m.carried_kbps)
     return Finding(
         {
@@ -166,8 +165,8 @@ def throughput(evidence: Evidence) -> Finding:
 
 
 def grows(evidence: Evidence) -> Finding:
-    """Wider than the load all links carry the same, but for what stood in the queue when the warm-up
-    ended."""
+    """Links that are wider than the load carry the same, except for the queue at the end of the
+    warm-up."""
     rows = _cited(evidence, m.carried_kbps)
     least = min(
         later[name] / earlier[name]
@@ -195,7 +194,7 @@ def latency_low(evidence: Evidence) -> Finding:
 
 
 def latency_high(evidence: Evidence) -> Finding:
-    """A link that is wider than the load has the same short queue under all three."""
+    """A link wider than the load has the same short queue under all three."""
     rows = _cited(evidence, m.queue_ms, lambda rate: rate >= 256)
     return Finding(
         {
@@ -225,7 +224,7 @@ def small(evidence: Evidence) -> Finding:
 
 
 def red_under_udp(evidence: Evidence) -> Finding:
-    """RED beside SFB, where the film fills the link."""
+    """RED beside SFB, on links that the film fills."""
     (carried, red_carried), (lost, red_lost), (waited, red_waited) = (
         [evidence.means(along, one) for along in (s.SFB_BY, s.CITED_BY["RED"])]
         for one in (m.carried_kbps, m.queue_loss_percent, m.queue_ms)
@@ -256,14 +255,14 @@ def red_carries_more(evidence: Evidence) -> Finding:
 
 
 def red_best(evidence: Evidence) -> Finding:
-    """Bufferbloat is delay; of the three behind the source's own bottlenecks."""
+    """Bufferbloat is delay, here of the three disciplines behind the source's own bottlenecks."""
     found = _behind(evidence, m.mean_ms)
     return Finding(
         {
             f"RED's latency over {name}'s, largest": max(_ratios(found["RED"], found[name]))
             for name in ("Drop Tail", "CoDel")
         },
-        _told(found, "ms"),
+        _listed(found, "ms"),
     )
 
 
@@ -310,7 +309,7 @@ def lowest(evidence: Evidence) -> Finding:
             "tc's CoDel's": max(_ratios(found["tc's CoDel"], found["RED"])),
             "RED's over Drop Tail's": max(_ratios(found["RED"], found["Drop Tail"])),
         },
-        _told(found, "ms"),
+        _listed(found, "ms"),
     )
 
 
@@ -329,7 +328,7 @@ def by_age(evidence: Evidence) -> Finding:
 
 
 def most_carried(evidence: Evidence) -> Finding:
-    """At 150 kbps the film always exceeds the link, and RED leaves next to nothing idle."""
+    """At 150 kbps the film always exceeds the link, and RED leaves almost no time idle."""
     found = _behind(evidence, m.throughput_kbps)
     return Finding(
         {
@@ -338,7 +337,7 @@ def most_carried(evidence: Evidence) -> Finding:
             ),
             "RED's over CoDel's, least": min(_ratios(found["RED"], found["CoDel"])),
         },
-        _told(found, "kbit/s"),
+        _listed(found, "kbit/s"),
     )
 
 
@@ -351,7 +350,7 @@ def least_lost(evidence: Evidence) -> Finding:
             "CoDel more than RED": min(_apart(codel, red)),
             "CoDel more than Drop Tail": min(_apart(codel, tail)),
         },
-        _told(found, "%", 1),
+        _listed(found, "%", 1),
     )
 
 
@@ -388,7 +387,7 @@ def twenty(evidence: Evidence) -> Finding:
             ).mean
             for name in ("Drop Tail", "RED")
         },
-        _told(_behind(evidence, m.throughput_kbps), "kbit/s"),
+        _listed(_behind(evidence, m.throughput_kbps), "kbit/s"),
     )
 
 
@@ -400,7 +399,7 @@ def ten(evidence: Evidence) -> Finding:
             ).mean
             for name in ("Drop Tail", "RED")
         },
-        _told(_behind(evidence, m.ping_loss_percent), "%", 1),
+        _listed(_behind(evidence, m.ping_loss_percent), "%", 1),
     )
 
 
@@ -408,7 +407,7 @@ def ten(evidence: Evidence) -> Finding:
 
 
 def _won(evidence: Evidence, after: Variant, before: Variant) -> float:
-    """Throughput won, lower end of its interval, kbit/s."""
+    """Gain of throughput, lower end of its interval, kbit/s."""
     low, _ = difference(*(evidence.estimate(one, m.throughput_kbps) for one in (after, before)))
     return low
 
@@ -440,7 +439,7 @@ def larger_limit(evidence: Evidence) -> Finding:
 def catches_up(evidence: Evidence) -> Finding:
     peaks = evidence.means(s.OVERLOADED, m.peak_packets)
     form = {times: studies.predicted_peak_packets(times) for times in peaks}
-    # A target and an interval's worth of the excess gather before CoDel's first drop.
+    # The excess of a target and an interval queues up before CoDel's first drop.
     allowed = {
         times: 0.35 * form[times] + studies.excess(times) * (studies.INTERVAL_S + 0.05) + 2
         for times in peaks

@@ -1,7 +1,7 @@
-"""The source's figures 2 to 5, 7, 8 and the one that is 7 again, from our Runs; and what they leave
-unseen.
+"""The source's figures 2 to 5, 7, 8 and its second figure 7 from our Runs, and figures of
+quantities that it does not show.
 
-Published values are hollow marks; of figures 2 to 5 and of CoDel the text has none.
+Published values are hollow marks; the text has none for figures 2 to 5 and for CoDel.
 """
 
 from __future__ import annotations
@@ -382,7 +382,7 @@ def overload(evidence: Evidence) -> Figure:
 
 
 def story(evidence: Evidence) -> Sequence[Bar]:
-    """The bottleneck of 2 Mbit/s under each discipline."""
+    """The delay of the bottleneck of 2 Mbit/s under each discipline."""
     full = evidence.mean(s.BEHIND["Drop Tail"][250], m.throughput_kbps)
 
     def cured(label: str, variant: Variant, published_ms: float | None = None) -> Bar:

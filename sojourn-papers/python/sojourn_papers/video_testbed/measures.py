@@ -1,11 +1,11 @@
-"""The source's three equations, and what it puts into them.
+"""The source's three equations, and the data that it puts into them.
 
     (1)  latency    = receive time - send time
     (2)  throughput = bytes that the client received / time from the first to the last packet sent
     (3)  loss       = (transmitted - received) / transmitted
 
-Table 2 and 3 put pings into (1) and (3), so their latency is a round trip, and they put the video
-into (2). The video's own packets in (1) and (3) are measured beside: they are what a viewer gets.
+Tables 2 and 3 put pings into (1) and (3), so their latency is a round trip, and the video into (2).
+We also measure (1) and (3) on the video's own packets, because a viewer gets these.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from sojourn_papers.video_testbed.studies import BEHIND, BOTTLENECKS, CITED_BY, 
 Milliseconds = NDArray[np.float64]
 
 FORGETS_MS = 10_000.0
-"""fping drops the entry of a sequence number after 10 s: a later reply belongs to nobody."""
+"""fping drops the entry of a sequence number after 10 s, and ignores a later reply."""
 WAITS_MS = 2_000.0
-"""fping's longest wait for the replies of its last ping, then it sums up and ends."""
+"""fping's longest wait for the replies of its last ping; then it prints its summary and ends."""
 
 
 # -------------------------------------------------------------------------------------- equations
@@ -52,8 +52,8 @@ def loss_percent(transmitted: float, received: float) -> float:
 
 
 def counted(sent_ms: Milliseconds, latency: Milliseconds) -> Milliseconds:
-    """The latencies that fping reports: NaN are pings that were dropped; late ones and those after
-    its end it misses."""
+    """The latencies that fping reports. NaN in `latency` are dropped pings. fping misses late
+    replies and replies after its end."""
     if sent_ms.size == 0:
         return latency
     end = sent_ms.max() + WAITS_MS
@@ -63,7 +63,7 @@ def counted(sent_ms: Milliseconds, latency: Milliseconds) -> Milliseconds:
 
 
 def pings(seed: Seed) -> tuple[Milliseconds, Milliseconds]:
-    """When each ping was sent and how long its reply took, ms; NaN: dropped. In the order sent."""
+    """The time of sending and the latency of each ping, ms, in the order sent; NaN: dropped."""
     table = seed.table("probe").sort("seq")
     sent = table["t_ns"].cast(pl.Float64).to_numpy()
     received = sent + table["rtt_ns"].cast(pl.Float64).fill_null(math.nan).to_numpy()
@@ -91,7 +91,7 @@ def mean_ms(seed: Seed) -> float:
 
 
 def sent_pings(seed: Seed) -> float:
-    """Pings sent: the column xmt."""
+    """Sent pings: the column xmt."""
     return float(pings(seed)[0].size)
 
 
@@ -109,8 +109,8 @@ def ping_loss_percent(seed: Seed) -> float:
 
 
 def throughput_kbps(seed: Seed) -> float:
-    """Equation 2 on everything that the shaped link carried to the client, frames with their
-    Ethernet header."""
+    """Equation 2 on all frames that the shaped link carried to the client, with their Ethernet
+    header."""
     row = seed.table("links").filter(pl.col("link") == "down").row(0, named=True)
     return rate_kbps(row["wire_bytes"], row["measured_ns"] / 1e9)
 
@@ -128,13 +128,12 @@ def film_loss_percent(seed: Seed) -> float:
 
 
 def film_throughput_percent(seed: Seed) -> float:
-    """What the link carried of its rate, per cent: utilisation."""
+    """Utilisation of the link's rate, per cent."""
     return 100 * float(seed.queue("down")["utilisation"])
 
 
 def dropped_for_age_percent(seed: Seed) -> float:
-    """Share of the drops that CoDel made for the age of a packet and not because its queue was
-    full, per cent."""
+    """Share of CoDel's drops that are due to a packet's age and not to a full queue, per cent."""
     causes = seed.queue("down")["drops"]
     return 100 * metrics.ratio(causes.get("target", 0), sum(causes.values()))
 
@@ -163,17 +162,17 @@ def peak_packets(seed: Seed) -> float:
 
 
 def below_percent(one: float, other: float) -> float:
-    """How far the first lies below the second, per cent of the second."""
+    """Distance of the first below the second, per cent of the second."""
     return 100 * (1 - one / other)
 
 
 def above_percent(one: float, other: float) -> float:
-    """How far the first lies above the second, per cent of the second."""
+    """Distance of the first above the second, per cent of the second."""
     return -below_percent(one, other)
 
 
 def points(one: float, other: float) -> float:
-    """First less second: points of per cent."""
+    """First less second, in percentage points."""
     return one - other
 
 
@@ -187,7 +186,7 @@ def averaged(each: list[Estimate]) -> Estimate:
 def over_bottlenecks(
     evidence: Evidence, one: str, other: str, measure: Measure, how: Callable[[float, float], float]
 ) -> Estimate:
-    """A comparison of two disciplines, the mean over the three bottlenecks."""
+    """A comparison of two disciplines, as the mean over the three bottlenecks."""
     return averaged(
         [
             evidence.compared(BEHIND[one][kbps], BEHIND[other][kbps], measure, how)

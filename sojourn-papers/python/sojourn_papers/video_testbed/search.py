@@ -1,9 +1,10 @@
-"""The search for the length of the senders' bursts: each rate of the senders under Drop Tail and RED.
+"""The search for the length of the senders' bursts: each rate of the senders under Drop Tail and
+RED.
 
 sojourn reproduce --search video-testbed > searched.csv
 
-It runs on seeds that judge nothing. From the chosen rate's ten films comes another reading of the
-tables: their three best.
+No verdict uses its seeds. The chosen rate's ten films give another reading of the tables: their
+three best films.
 """
 
 from __future__ import annotations
@@ -49,4 +50,4 @@ _COLUMNS = {
     "received_pings": "received",
     "ping_loss_percent": "lost",
 }
-"""Of the search, and as the tables' numbers name them."""
+"""Columns of the search, and their names in the tables' numbers."""

@@ -1,23 +1,27 @@
-"""What is run: three bottlenecks under three disciplines, other readings, the cited studies, and
-the future work.
+"""The experiments: three bottlenecks under three disciplines, other readings, the cited studies,
+and the future work.
 
-The source names neither the video's rate behind each bottleneck nor the queues' parameters nor the
-probe. Its numbers do:
+The source states neither the video's rate behind each bottleneck nor the queues' parameters nor the
+probe. They follow from its numbers:
 
     load      RED's queue stays short, so its loss is the overload: offered = carried / (1 - lost):
               1911 / 0.77 = 2482, 1521 / 0.73 = 2084, 1198 / 0.66 = 1815 kbit/s
-    scenes    RED carried 95.5, 95 and 99.8 % and its least latency at 250 and 200 is an empty queue's: the film has quiet
-              passages. One shape for all three: two thirds of the mean rate in a quarter of its time leaves 4.5, 3.5 and 0 % idle
-    limits    the largest latency under Drop Tail times the rate is the full queue: 1.64, 1.89 and 1.37 MB
-    shaper    RED's least latency, 0.5 ms, is a lone ping's on the wire of 100 Mbit/s: a token bucket, and not a slow link
-    RED       its mean latencies at 150 and 200 are 67 and 47 kB of queue, its largest at 150 is 100 kB: thresholds up to 90 kB
-    probe     "xmt rcv %loss" is how fping sums up, which forgets a ping after 10 s and doesn't wait for the last ones
+    scenes    RED carried 95.5, 95 and 99.8 %, and its least latency at 250 and 200 is an empty
+              queue's: the film has quiet passages. One shape fits all three: two thirds of the mean
+              rate in a quarter of its time leaves 4.5, 3.5 and 0 % idle
+    limits    the largest latency under Drop Tail times the rate is the full queue: 1.64, 1.89 and
+              1.37 MB
+    shaper    RED's least latency, 0.5 ms, is that of a single ping on the wire of 100 Mbit/s: a
+              token bucket, and not a slow link
+    RED       its mean latencies at 150 and 200 are 67 and 47 kB of queue, its largest at 150 is
+              100 kB: thresholds up to 90 kB
+    probe     "xmt rcv %loss" is the summary of fping, which forgets a ping after 10 s and doesn't
+              wait for the last ones
 
-Constant overloads have a closed form. An excess of x packets a second stays, and in its dropping
+Constant overloads have a closed form. An excess of x packets a second remains, and in its dropping
 state CoDel drops sqrt(count) / I a second, which after a time t is t / (2 I^2). The queue grows
-until that rate meets x, at t = 2 I^2 x, and is then (x I)^2 packets long; it takes as long again to
-empty. Twice the overload: twice the time, four times the queue.
-"""
+until that rate reaches x, at t = 2 I^2 x, and is then (x I)^2 packets long. It takes as long again
+to empty. Twice the overload means twice the time and four times the queue."""
 
 from __future__ import annotations
 
@@ -39,9 +43,10 @@ OFFERED = {
 }
 """Bottleneck -> mean offered rate, kbit/s, frames with their Ethernet header."""
 FILMS = {attempt: SAYS[f"unshaped/{attempt}/throughput"] for attempt in ("1", "2", "3")}
-"""Try -> rate without a bottleneck, kbit/s: table 1."""
+"""Attempt -> rate without a bottleneck, kbit/s: table 1."""
 LIMIT = {250: 1250, 200: 1430, 150: 1000}
-"""Bottleneck -> Drop Tail's packets. Our frames end in a shorter packet, 1322 B in the mean."""
+"""Bottleneck -> Drop Tail's limit in packets. Our frames end in a shorter packet, 1322 B in the
+mean."""
 FIRST_PING = {250: 3, 200: 10, 150: 7}
 """Bottleneck -> seconds from the video's start to the first ping: the least latency under Drop Tail
 over the queue's growth."""
@@ -61,13 +66,13 @@ _PAYLOAD, _PACKET, _FRAME = 1316, 1356, 1370
 
 
 def qdisc(name: str, kbps: int) -> str:
-    """What the router's queue is, in tc's words: `qdisc("Drop Tail", 250)`."""
+    """The router's discipline in tc's words: `qdisc("Drop Tail", 250)`."""
     return {"Drop Tail": f"pfifo limit {LIMIT[kbps]}", "RED": RED, "CoDel": FEW}[name]
 
 
 def film(mean_kbps: float, quiet: float = _QUIET) -> dict[str, Any]:
-    """A film of this mean rate in kbit/s of frames: what is always sent, and what its lively scenes
-    add."""
+    """A film of this mean rate in kbit/s of frames: a constant rate, and the additional rate of its
+    lively scenes."""
     base = mean_kbps * quiet
     extra = max((mean_kbps - base) / _LIVELY, 1.0)
     return {
@@ -78,7 +83,7 @@ def film(mean_kbps: float, quiet: float = _QUIET) -> dict[str, Any]:
 
 def shaped(kbps: int, words: str, differs: Changes | None = None) -> Changes:
     """A variant: both interfaces at this rate, this discipline, the film that its numbers imply,
-    and what differs."""
+    and further changes."""
     first = FIRST_PING[kbps]
     return {
         "bottleneck.shaper": f"htb rate {8 * kbps}kbit",
@@ -123,8 +128,8 @@ _OTHERS: dict[str, Changes] = {
         for name in ("Drop Tail", "RED")
     },
     "150 RED steady": shaped(150, RED, film(OFFERED[150], quiet=1.0)),
-    # The line from 3143 to 9434 ms in 82 pings: the queue grows by 0.077 s a second, and did so for
-    # 41 s before.
+    # Latency rises linearly from 3143 to 9434 ms in 82 pings: the queue grows by 0.077 s a second,
+    # and has done so for 41 s.
     "200 Drop Tail slower": shaped(
         200,
         qdisc("Drop Tail", 200),
@@ -147,9 +152,9 @@ _OTHERS_QUICK = (
 )
 
 WIRE = 100
-"""Mbit/s: at which the source's hosts send a frame's packets."""
+"""Rate at which the source's hosts send a frame's packets, Mbit/s."""
 SENDERS = (WIRE, 20, 6, 4, 3)
-"""The senders' rates tried, Mbit/s: the slower, the shorter the bursts."""
+"""The tried rates of the senders, Mbit/s: slower senders have shorter bursts."""
 
 
 def burst(name: str, kbps: int, sender: int) -> str:
@@ -171,7 +176,7 @@ _BURSTS: dict[str, Changes] = {
 # --------------------------------------------------------------------------- a link that changes
 
 HALVES = ("2400 kbit/s", "1200 kbit/s")
-"""Of a link that changes every 20 s: above the film's mean rate and below it."""
+"""Rates of a link that changes every 20 s: above the film's mean rate and below it."""
 CHANGING_QDISCS = {"Drop Tail": "pfifo limit 1000", "RED": RED, "CoDel": "codel limit 1000"}
 _CHANGING: dict[str, Changes] = {
     name: shaped(
@@ -194,9 +199,9 @@ FILLED = (64, 128, 256, 512)
 """kbit/s: the bottlenecks that the film of 950 kbit/s overfills."""
 CITED_QDISCS = {"Drop Tail": "pfifo limit 50", "RED": "red variant ns2 limit 50", "CoDel": "codel"}
 SFB = "SFB"
-"""Of the rivals of RED under UDP; no engine has FRED."""
+"""The rival of RED under UDP that we run; no engine has FRED."""
 SMALL = 5
-"""Packets: a small buffer."""
+"""A small buffer, packets."""
 _SMALL_RATES = (64, 128, 256, 1000)
 
 _CITED: dict[str, Changes] = {
@@ -269,7 +274,7 @@ def overload(times: float) -> str:
 
 
 def excess(times: float) -> float:
-    """Packets a second above what the link carries."""
+    """Packets a second above the link's rate."""
     return (times - 1) * CAPACITY
 
 
@@ -327,7 +332,7 @@ BURSTS = Study(
     seeds=10,
     first_seed=101,
 )
-"""Run by `search` alone."""
+"""Studies that only `search` runs."""
 CHANGING = Study(
     "changing",
     "A link that changes every 20 s (section 2.3)",
@@ -385,8 +390,8 @@ OVERLOADED = {times: OVERLOAD[overload(times)] for times in OVERLOADS}
 
 
 def _instead(found: Swap) -> Swap:
-    """Variants that stand for those behind the bottlenecks; of the rest none, as they were not run
-    with that film or those senders."""
+    """The replacements of the variants behind the bottlenecks. The others have none, as they were
+    not run with that film or those senders."""
     behind: dict[Variant, None] = dict.fromkeys(
         one for along in BEHIND.values() for one in along.values()
     )
@@ -394,7 +399,7 @@ def _instead(found: Swap) -> Swap:
 
 
 def _behind(name: str, found: Mapping[int, Variant]) -> Swap:
-    """Variants that stand for one discipline's, by bottleneck; the others stay."""
+    """The replacements of one discipline's variants, by bottleneck; the others stay."""
     return {BEHIND[name][kbps]: one for kbps, one in found.items()}
 
 
@@ -447,4 +452,4 @@ NO_DIFFERENCE: Swap = {
     if name != "Drop Tail"
     for rate, one in variants.items()
 }
-"""If the disciplines did not differ."""
+"""The replacements if the disciplines did not differ."""
