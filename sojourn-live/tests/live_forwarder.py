@@ -1,10 +1,10 @@
-"""A router in user space, in place of the kernel's: it may change the DS field of what it forwards,
-drop by it, and queue behind a rate with marks. `live_forwarder.py RULES`, in a router's namespace.
+"""A router in user space instead of the kernel's. It can change the DS field of forwarded packets,
+drop packets by their DS field, and queue and mark at a rate. Run `live_forwarder.py RULES` in a
+router's namespace.
 
 RULES is JSON: {"up": {...}, "down": {...}}, each with any of `keep_ecn` false (bleach), `keep_dscp`
-false, `drop` (DS fields), `bps` with `mark_ms` and `limit_ms` (a queue). It prints "ready", and when its
-stdin ends how many packets it sent, by direction, protocol and DS field.
-"""
+false, `drop` (DS fields), `bps` with `mark_ms` and `limit_ms` (a queue). It prints "ready", and at
+the end of its stdin the number of sent packets by direction, protocol and DS field."""
 
 import collections
 import errno
@@ -18,7 +18,7 @@ import sys
 import time
 
 DEVICES = {"up": "to-server", "down": "to-client"}
-"""What each direction leaves by; it comes in by the other's."""
+"""The egress device of each direction; its ingress is the other direction's."""
 PEERS = {"up": "10.77.2.2", "down": "10.77.1.2"}
 IPV4, ETH_P_IP = b"\x08\x00", 0x0800
 OUTGOING = 4
@@ -31,7 +31,7 @@ def mac_of(device: str) -> bytes:
 
 
 def mac_beyond(device: str, address: str) -> bytes:
-    """Of the host there: this kernel asks for it."""
+    """The MAC address of a host behind the device; the kernel resolves it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for _ in range(100):
             any_socket.sendto(b"", (address, 9))
@@ -71,7 +71,7 @@ class Way:
         self.sent: collections.Counter[str] = collections.Counter()
 
     def take(self, packet: bytes) -> None:
-        """A packet of IP that goes this way."""
+        """Forwards an IP packet in this direction."""
         rules, ds, now = self.rules, packet[1], time.monotonic()
         if ds in rules.get("drop", ()):
             return
@@ -101,7 +101,7 @@ class Way:
             except BlockingIOError:
                 return
             except OSError as error:
-                # The queue below, the network's own bottleneck, is full.
+                # The queue of the network's own bottleneck is full.
                 if error.errno != errno.ENOBUFS:
                     raise
             self.waiting.popleft()
@@ -125,7 +125,7 @@ def main() -> None:
                     frame, (_, _, kind, *_) = one.recvfrom(2048)
                 except BlockingIOError:
                     break
-                # What leaves here is seen, too.
+                # The socket also receives the packets that leave here.
                 if kind != OUTGOING and frame[:6] == by_socket[one].own:
                     length = struct.unpack_from("!H", frame, 16)[0]
                     goes[by_socket[one]].take(frame[14 : 14 + length])

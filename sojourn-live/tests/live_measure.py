@@ -1,6 +1,6 @@
 """One measuring session as a program: `live_measure.py PLAN` prints its facts and tables as JSON.
-PLAN: keyword arguments of `Plan` as JSON, phases as [kind, seconds] and targets as [how, address].
-As it goes on, time and phase are lines of its stderr."""
+PLAN: keyword arguments of `SessionPlan` as JSON, phases as [kind, seconds] and targets as [how,
+address]. It prints time and phase on stderr while it measures."""
 
 import json
 import sys
@@ -24,14 +24,14 @@ def plan_of(text: str) -> SessionPlan:
     return SessionPlan(**given)
 
 
-def tell(now: int, _total: int, phase: str) -> bool:
+def report(now: int, _total: int, phase: str) -> bool:
     print(now, phase, file=sys.stderr, flush=True)
     return True
 
 
 def main() -> int:
     try:
-        session = measure(plan_of(sys.argv[1]), tell)
+        session = measure(plan_of(sys.argv[1]), report)
     except LiveError as error:
         print(f"error: {error.problem}\nhint: {error.hint}", file=sys.stderr)
         return 2

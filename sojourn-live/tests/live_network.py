@@ -1,17 +1,15 @@
-"""A network to measure and to shape on: client, router and server, each a network namespace of its
-own.
+"""A network to measure and to shape on: client, router and server, each in a network namespace.
 
     client eth0 ---- to-client router to-server ---- eth0 server
     10.77.1.2            10.77.1.1   10.77.2.1       10.77.2.2
 
-The router's two devices are the bottleneck: `to-server` is up, `to-client` is down, each htb with
-one bfifo below it, so that the longest queue is known in bytes. No packet is larger than the MTU:
-what a queue's limit says in bytes is what it holds.
+The router's two devices are the bottleneck: `to-server` is up, `to-client` is down. Each has htb
+with one bfifo below it, so that the longest queue is known in bytes. No packet is larger than the
+MTU, so a queue holds exactly its limit in bytes.
 
-The namespaces hang on one process of ours, as root or, for any other user, in a user namespace;
-they have names in a mount namespace that nobody else sees. That process ends when our end of its
-pipe does, however we end, and takes with it whoever is still in one of them.
-"""
+One process of ours holds the namespaces, as root or, for any other user, in a user namespace. Their
+names are in a private mount namespace. That process ends when our end of its pipe is closed,
+however we end, and ends the processes that are still in one of them."""
 
 from __future__ import annotations
 
@@ -37,11 +35,11 @@ CLIENT, ROUTER_TO_CLIENT, ROUTER_TO_SERVER, SERVER = (
     "10.77.2.2",
 )
 PATIENCE_S = 60.0
-"""Until what must happen is taken not to."""
+"""The longest wait for an event that must happen."""
 FULL_PACKET = 1514
 STALL_S = 0.05
-"""A timer that fires as late as this (a virtual machine's, while its host does other things) takes
-no rate from a bottleneck."""
+"""A bottleneck keeps its rate although timers fire as late as this, as on a virtual machine whose
+host is busy."""
 _READY = "ready"
 
 
@@ -54,9 +52,9 @@ class Bottleneck:
 
     @property
     def rate(self) -> str:
-        """htb's rate in tc's words. What the queue could not send because its timer was late, it
-        sends at once when the timer fires: as long as packets wait no other tokens are left, so the
-        longest wait does not depend on the burst."""
+        """htb's rate in tc's words. If its timer is late, the queue sends the missed packets at
+        once when the timer fires. While packets wait there are no other tokens, so the longest wait
+        does not depend on the burst."""
         burst = max(2 * FULL_PACKET, round(self.bps * STALL_S / 8))
         return f"rate {self.bps}bit ceil {self.bps}bit burst {burst} cburst {burst}"
 
@@ -66,9 +64,9 @@ class Bottleneck:
 
 
 SLOW_UP = Bottleneck(5_000_000, 125_000)
-"""200 ms at most."""
+"""Up to 200 ms of queue."""
 SLOW_DOWN = Bottleneck(20_000_000, 250_000)
-"""100 ms at most."""
+"""Up to 100 ms of queue."""
 
 
 def _script(up: Bottleneck, down: Bottleneck) -> str:
@@ -90,8 +88,7 @@ def _script(up: Bottleneck, down: Bottleneck) -> str:
     for device, bottleneck in (("to-server", up), ("to-client", down)):
         root = f"qdisc add dev {device} root handle 1: htb default 1"
         steps += [f"tc -n router {line}" for line in (root, *queue(device, bottleneck))]
-    # What is left in the namespaces at the end, say a program that went into the background, is
-    # ended.
+    # Processes that remain in the namespaces at the end, such as background ones, are ended.
     ending = (
         "for host in " + " ".join(HOSTS) + "; do kill -9 $(ip netns pids $host) 2>/dev/null; done"
     )
@@ -99,7 +96,7 @@ def _script(up: Bottleneck, down: Bottleneck) -> str:
 
 
 def queue(device: str, bottleneck: Bottleneck) -> list[str]:
-    """tc's lines, to make it and to change it."""
+    """The tc command lines that create a queue and change it."""
     return [
         f"class replace dev {device} parent 1: classid 1:1 htb {bottleneck.rate} quantum {FULL_PACKET}",
         f"qdisc replace dev {device} parent 1:1 handle 10: bfifo limit {bottleneck.limit_bytes}",
@@ -114,8 +111,8 @@ class LiveNetwork:
         self.way = way
 
     def command(self, host: str, *words: str) -> list[str]:
-        """The command line that runs `words` on a host. Each of its steps becomes the next one: it
-        is one process, which dies with us."""
+        """The command line that runs `words` on a host. Each of its steps executes the next one, so
+        it is one process, which ends with us."""
         joins = ["nsenter", f"--target={self._holder.pid}", "--mount"]
         if self.way is namespaces.USER:
             joins += ["--user", "--preserve-credentials"]
@@ -152,8 +149,8 @@ class LiveNetwork:
 
     @contextlib.contextmanager
     def start(self, host: str, *words: str, **more: Any) -> Iterator[subprocess.Popen[str]]:
-        """A program that runs as long as the block, unless it ends before; stdout and stderr are
-        pipes unless told otherwise."""
+        """Runs a program for the duration of the block, unless it ends earlier. stdout and stderr
+        are pipes by default."""
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         with subprocess.Popen(self.command(host, *words), **{**pipes, **more}) as program:
             try:
@@ -162,7 +159,7 @@ class LiveNetwork:
                 program.kill()
 
     def tc(self, host: str, line: str) -> str:
-        """What `tc` says to a line."""
+        """The output of `tc` with these arguments."""
         return self.run(host, "tc", *line.split()).stdout
 
     def limit(self, direction: str, bottleneck: Bottleneck) -> None:
@@ -174,8 +171,8 @@ class LiveNetwork:
 
 @contextlib.contextmanager
 def network(up: Bottleneck = SLOW_UP, down: Bottleneck = SLOW_DOWN) -> Iterator[LiveNetwork]:
-    """A network that lasts as long as the block; skips the test where none can be made, with the
-    reason."""
+    """A network for the duration of the block. Skips the test, with the reason, if none can be
+    made."""
     try:
         way = namespaces.way()
     except GuestError as error:
@@ -215,7 +212,7 @@ def live_network() -> Iterator[LiveNetwork]:
 
 
 def wait_until(what: str, true: Any, patience_s: float = PATIENCE_S) -> Any:
-    """Asks again and again until `true()` is; what it gave."""
+    """Calls `true()` until its result is true, and returns that result."""
     end = time.monotonic() + patience_s
     while time.monotonic() < end:
         if found := true():

@@ -1,8 +1,8 @@
 """Traffic for the tests of live links: TCP connections that fill a line, and small UDP packets that
-go there and back beside it.
+are echoed beside them.
 
-live_traffic.py serve ADDRESS takes what is sent, sends what is asked for, echoes live_traffic.py
-up|down ADDRESS SECONDS prints {"rtt_ms": [...], "mbit_s": ...} of the time after the first second
+live_traffic.py serve ADDRESS             receives, sends on request, and echoes
+live_traffic.py up|down ADDRESS SECONDS   prints {"rtt_ms": [...], "mbit_s": ...}, without the first second
 """
 
 import contextlib
@@ -18,7 +18,7 @@ EVERY_S = 0.02
 CHUNK = bytes(65536)
 CONNECTIONS = 4
 CONGESTION = b"reno"
-"""Every host has it; it fills a queue from its slow start on, and gives way to losses."""
+"""Every host has Reno. It fills a queue from slow start on, and backs off after losses."""
 
 
 def serve(address: str) -> None:
@@ -54,7 +54,7 @@ def load(direction: str, address: str, seconds: float) -> None:
 
     def fill(number: int) -> None:
         with socket.create_connection((address, PORT), timeout=10) as connection:
-            # What is still in its buffers at the end is not sent.
+            # Data that is still in the buffers at the end is not sent.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, CONGESTION)
             connection.sendall(direction[:1].encode())

@@ -1,11 +1,9 @@
-"""Measurements for tests, made of a fluid model of a home line: sessions as
-`sojourn_live.measure.session` hands them over, without a network.
+"""Measurements for tests from a fluid model of a home line: sessions in the form of
+`sojourn_live.measure.session`, without a network.
 
-A line of so many Mbit/s each way with a buffer of so many bytes in front of each direction. Under
-load its queue grows to the buffer's size as TCP would fill it, a saw below that afterwards; pings
-to the server wait in it, those to the gateway do not. All from a seeded generator, so that a test
-can compute what has to come out.
-"""
+The line has a rate and a buffer in each direction. Under load its queue fills the buffer as TCP
+would, then follows a sawtooth below it. Pings to the server wait in it, those to the gateway do
+not. All values are from a seeded generator, so that a test can compute the expected results."""
 
 from __future__ import annotations
 
@@ -24,17 +22,17 @@ Columns = dict[str, np.ndarray[Any, Any]]
 
 @dataclass(frozen=True)
 class Line:
-    """The line, and what is done to it."""
+    """The line and its load."""
 
     down_mbps: float = 50.0
     up_mbps: float = 10.0
     down_buffer: int = 125_000
     up_buffer: int = 125_000
-    """Bytes: 20 ms and 100 ms."""
+    """Bytes: 20 ms and 100 ms of queue."""
     base_ms: float = 20.0
     gateway_ms: float = 1.0
     queue_at_gateway: bool = False
-    """The uplink's queue is before the gateway (Wi-Fi): its pings wait too."""
+    """Whether the uplink's queue is before the gateway (Wi-Fi), so that its pings wait, too."""
     streams: int = 4
     phases: tuple[tuple[str, int], ...] = (
         ("idle", 4),
@@ -46,27 +44,27 @@ class Line:
     drain_s: float = 0.5
     probe_ms: int = 50
     loss: float = 0.0
-    """Of pings under load."""
+    """Share of lost pings under load."""
     noise_ms: float = 0.2
     interface: bool = True
     seed: int = 1
     zero_ns: int = 1_800_000_000 * S
     outcome: str = "complete"
     cut_s: float | None = None
-    """The session ends here."""
+    """The time at which the session ends early."""
     notes: tuple[str, ...] = field(default_factory=tuple)
 
 
 @dataclass(frozen=True)
 class Session:
-    """As `sojourn_live.measure.session.Session`."""
+    """Stands in for `sojourn_live.measure.session.Session`."""
 
     tables: dict[str, Columns]
     facts: dict[str, Any]
 
 
 def session(line: Line) -> Session:
-    """What measuring this line brings back."""
+    """The session that measures this line."""
     rng = np.random.default_rng(line.seed)
     phases = _phases(line)
     end = phases[-1]["end_ns"]
@@ -81,7 +79,8 @@ def session(line: Line) -> Session:
             tau = (grid[inside] - phase["start_ns"]) / S
             mbps = line.down_mbps if way == "down" else line.up_mbps
             deep = (line.down_buffer if way == "down" else line.up_buffer) * 8 / mbps / 1e3
-            # Fills within two seconds, then saws between 70 % and the full depth.
+            # The queue fills within two seconds, then follows a sawtooth from 70 % to the full
+            # depth.
             level = np.minimum(tau / 2, 0.7 + 0.3 * ((tau + rng.uniform(0, 2)) % 2.5) / 2.5)
             full = np.flatnonzero(inside)[(tau > 2.9) & (tau < 3.6)]
             queues[way][inside] = deep * level
@@ -189,7 +188,7 @@ def _probes(
     t = np.arange(0, phases[-1]["end_ns"], line.probe_ms * MS)
     at = np.minimum(np.searchsorted(grid, t), grid.size - 1)
     columns: dict[str, list[np.ndarray[Any, Any]]] = {name: [] for name in names_of("probe")}
-    told = []
+    probes = []
     for name, how, base, waits in (
         ("server udp", "udp", line.base_ms, True),
         ("server icmp", "icmp", line.base_ms + 0.1, True),
@@ -221,7 +220,7 @@ def _probes(
             }
         )
         group += 1
-        told.append(
+        probes.append(
             {
                 "name": name, "how": how, "address": "192.0.2.1" if name == "gateway" else "192.0.2.9",
                 "socket": "udp" if how == "udp" else "unprivileged", "sent": int(t.size), "received": int((~gone).sum()),
@@ -229,7 +228,7 @@ def _probes(
                 "lost_backward": None, "phases": [],
             }
         )  # fmt: skip
-    return {name: np.concatenate(parts) for name, parts in columns.items()}, told
+    return {name: np.concatenate(parts) for name, parts in columns.items()}, probes
 
 
 def _flows(flows: list[dict[str, Any]], flow: Columns, probes: list[dict[str, Any]]) -> Columns:
@@ -256,7 +255,8 @@ def _queue(
     flow: Columns,
     flows: list[dict[str, Any]],
 ) -> Columns:
-    """Of the local link: its egress holds the uplink's queue, its ingress has counters only."""
+    """Tables of the local link: its egress has the uplink's queue, its ingress has counters
+    only."""
     made = nothing("queue", grid.size * 2)
     held = (up_ms / 1e3 * line.up_mbps * 1e6 / 8).astype(np.int64)
     made["t_ns"] = np.tile(grid, 2)

@@ -1,4 +1,4 @@
-"""A measurement's Run that is damaged is refused in a sentence or read, as a simulation's is
+"""A damaged Run of a measurement is read or refused with a clear error, like that of a simulation
 (sojourn/tests/test_damaged.py)."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OLD = ROOT / "sojourn" / "tests" / "recordings" / "format-1"
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A measurement, and one as 0.1 wrote it."""
+    """A measurement, and one in the format of 0.1."""
     folder = tmp_path_factory.mktemp("whole")
     line = Line(phases=(("idle", 1), ("download", 2), ("upload", 2)), probe_ms=200, streams=1)
     synthetic_live.run(folder / "line", line)

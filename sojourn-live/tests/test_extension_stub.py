@@ -1,4 +1,4 @@
-"""_live.pyi says what the extension is."""
+"""_live.pyi describes the extension."""
 
 from pathlib import Path
 

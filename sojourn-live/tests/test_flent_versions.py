@@ -1,4 +1,4 @@
-"""flent files of all versions and tests, against what flent itself says of them.
+"""flent files of all versions and tests, compared with flent's own numbers of them.
 
 `recordings/flent` has a few files and flent's means; `make.py` beside them wrote both. Where flent
 can be installed, a file of each of its tests is written and compared in the same way."""
@@ -24,7 +24,7 @@ from sojourn_live.measure import findings, phases, sentences
 RECORDED = Path(__file__).parent / "recordings" / "flent"
 SAID: dict[str, Any] = json.loads((RECORDED / "said.json").read_text())
 EPOCH_S = 1557233200.125
-"""When the recorded files began."""
+"""The start time of the recorded files."""
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +37,8 @@ def notes(run: Run) -> str:
 
 
 def goodputs(run: Run, said: dict[str, Any]) -> Iterator[tuple[float, float]]:
-    """Ours and flent's of each direction, Mbit/s: flent's means are of the time that each stream
-    ran."""
+    """Our goodput and flent's for each direction, Mbit/s. flent's means cover the time that each
+    stream ran."""
     whole = phases.cut(run)
     loaded = [part for part in whole.parts if part.loaded]
     for way in ("down", "up"):
@@ -52,7 +52,7 @@ def goodputs(run: Run, said: dict[str, Any]) -> Iterator[tuple[float, float]]:
 
 
 def check_pings(run: Run, said: dict[str, Any]) -> None:
-    """Means of all answers, and losses where flent knows them."""
+    """Compares means of all answers, and losses if flent knows them."""
     table = run.table("probe", 1)
     for name in [flow.name for flow in run.meta.flows if flow.kind == "ping"]:
         series = next(
@@ -79,7 +79,7 @@ def test_goodput_and_pings_are_those_of_flents_summary(name: str, runs: dict[str
 def test_the_time_of_a_file_is_utc_where_its_raw_values_tell_it(
     name: str, runs: dict[str, Run]
 ) -> None:
-    # Those below version 3 began in a time zone of five and a half hours.
+    # Files below version 3 began in a time zone of five and a half hours.
     assert runs[name].meta.facts["1"]["zero_ns"] / 1e9 == pytest.approx(EPOCH_S, abs=0.1)
     assert "time zone" not in notes(runs[name])
 
@@ -107,7 +107,7 @@ def test_the_load_lasts_as_long_as_the_test_and_idle_phases_have_no_goodput(
         assert first.seconds == pytest.approx(5, abs=0.1)
         for way in ("down", "up"):
             assert math.isnan(first.mbps(way))
-            # What a stream was told of after the others' end, over the five seconds.
+            # A stream's last sample may end after the others; its mean is over the five seconds.
             assert math.isnan(last.mbps(way)) or last.mbps(way) < load.mbps("down") / 50
 
 

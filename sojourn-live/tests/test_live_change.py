@@ -54,7 +54,7 @@ def test_students_interval_by_hand() -> None:
 
 
 def test_pairs_take_out_what_both_have() -> None:
-    # The line grows worse by 10 ms a repeat: apart in pairs by 3, whatever the drift.
+    # The line becomes worse by 10 ms a repeat, but the pairs differ by 3 ms whatever the drift.
     before, after = [10.0, 20.0, 30.0, 40.0], [13.1, 22.9, 33.0, 43.0]
     assert intervals.paired(before, after).excludes_zero
     assert not intervals.welch(before, after).excludes_zero
@@ -88,7 +88,7 @@ def test_independent_samples_have_no_memory_and_a_saw_has() -> None:
     assert intervals.memory(saw) > 8
     assert intervals.memory(np.full(100, 7.0)) == 1
     assert intervals.block_length(saw) > 4 * intervals.block_length(independent)
-    # However long the memory, a phase is three blocks at least.
+    # However long the memory, a phase has at least three blocks.
     assert intervals.block_length(np.arange(90.0)) == 30
 
 
@@ -107,8 +107,7 @@ def test_a_constant_has_an_interval_of_no_width() -> None:
 
 
 def _covered(memory: float, blocks: bool) -> float:
-    """How often the interval of a mean of 200 samples holds the true one, of samples that
-    remember."""
+    """How often the interval of a mean of 200 correlated samples contains the true mean."""
     hits = 0
     for seed in range(200):
         rng = np.random.default_rng(seed)
@@ -127,7 +126,7 @@ def _covered(memory: float, blocks: bool) -> float:
 
 
 def test_blocks_cover_where_the_textbook_does_not() -> None:
-    # 95 % is asked of it; of samples that remember, the independent interval delivers half.
+    # 95 % is wanted; with correlated samples the interval for independent ones covers only half.
     assert _covered(0.9, blocks=False) < 0.5
     assert _covered(0.9, blocks=True) > 0.8
     assert _covered(0.0, blocks=True) > 0.88
@@ -171,7 +170,7 @@ def changed(phase: str, what: str, before: float, after: float, verdict: str) ->
     return Change(phase, what, unit, better, before, after, apart, verdict)  # type: ignore[arg-type]
 
 
-def told(*changes: Change) -> list[str]:
+def sentences_on(*changes: Change) -> list[str]:
     return sentences.compared(
         BeforeAfter("before", "after", "blocks", (1, 1), ("server", "server"), changes)
     )[:-1]
@@ -196,26 +195,26 @@ def test_whatever_got_worse_is_in_the_first_words_and_in_the_second_sentence(
     price: Change,
 ) -> None:
     gain = changed("both", "goodput up", 1.0, 2.0, "better")
-    said = told(changed("download", change.ADDED_MEDIAN, 5, 4, "same"), LESS, gain, price)
+    said = sentences_on(changed("download", change.ADDED_MEDIAN, 5, 4, "same"), LESS, gain, price)
     assert said[0].startswith("Better and worse: ")
     assert said[1].startswith("Worse: ")
     assert price.phase in said[1]
     assert said[2].startswith("Better too: goodput up in both from 1.00 to 2.00 Mbit/s (+100 %, ")
-    # Where the delay did not change, it is not said that nothing did.
+    # If the delay did not change, the text must not say that nothing changed.
     same = changed("upload", change.ADDED_P95, 91, 91, "same")
-    first, second = told(same, price)
+    first, second = sentences_on(same, price)
     assert first == (
         "The delay that the load adds (upload, 95th percentile) did not change significantly:"
         " 91.0 to 91.0 ms (0, 95 % interval -0.100 to 0.100)."
     )
     assert second.startswith("Worse: ")
     worse = changed("upload", change.ADDED_P95, 21, 395, "worse")
-    assert told(worse, price)[0].startswith("Worse: ")
+    assert sentences_on(worse, price)[0].startswith("Worse: ")
 
 
 def test_better_alone_is_said_where_nothing_got_worse() -> None:
     as_before = changed("upload", "goodput up", 1.88, 1.87, "same")
-    first, last = told(LESS, as_before)
+    first, last = sentences_on(LESS, as_before)
     assert first == (
         'Better: the delay that the load adds (upload, 95th percentile) is shorter in "after" than in "before":'
         " 395 to 21.0 ms (-374, 95 % interval -374 to -374)."
@@ -267,6 +266,6 @@ def test_a_comparison_as_json_has_no_nan() -> None:
 def test_runs_of_the_simulator_are_compared_by_their_rtt(tmp_path: Path) -> None:
     before, after = synthetic.pair(tmp_path)
     found = change.compare(before, after)
-    # Three seeds each: repeats, which began at no time of day.
+    # Three seeds each are repeats. They have no time of day.
     assert found.by == "repeats"
     assert verdict_of(found, "whole", change.RTT_P95) == "better"

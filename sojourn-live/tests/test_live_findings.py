@@ -1,5 +1,5 @@
-"""What a measurement says, against lines whose queues are known: phases, induced delay, buffers,
-places, scores."""
+"""Findings of measurements of lines with known queues: phases, induced delay, buffers, places,
+scores."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_flows_that_only_a_later_repeat_has_join_the_run() -> None:
         "both",
         "idle 2",
     ]
-    # Renumbered by name: the second repeat's upload is the first one's.
+    # Flows are numbered by name: the second repeat's upload is the same flow as the first one's.
     assert [len(part.streams) for part in whole.of("upload")] == [4, 4]
     assert whole.of("download")[0].mbps("down") == pytest.approx(50 / 1.0456, rel=0.02)
 
@@ -252,7 +252,7 @@ def test_scores_stand_side_by_side(found: Findings) -> None:
     report = by_name["DSLReports"].overall
     assert report is not None
     assert report.word == "B"
-    # The same samples: README and code of one repository disagree.
+    # For the same samples, the README and the code of one repository disagree.
     assert by_name["LibreQoS, code"].phases["upload"].word == "D"
     assert by_name["LibreQoS, README"].phases["upload"].word == "C"
     assert set(by_name["RPM, draft-09"].phases) == {"download", "upload", "both"}
@@ -344,7 +344,7 @@ def test_a_measurement_cut_short_is_never_cleared(outcome: str) -> None:
         "There is no verdict: the measurement was cut short (the server went away)."
     )
     assert "Until then no load added more than" in cut
-    # What was found until then stays found.
+    # Bloat that was found before the end stays a finding.
     bloated = sentences.sentences(of(Line(cut_s=24.0, outcome=outcome)))[0]
     assert bloated.startswith("Bufferbloat: calls suffer.")
 

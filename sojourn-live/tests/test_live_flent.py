@@ -1,5 +1,5 @@
-"""flent's files: what goes out is in flent's format and comes back with the same numbers; nonsense
-is refused kindly."""
+"""flent's files: exports have flent's format and are imported again with the same numbers; invalid
+files are refused with a clear error."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_raw_points_are_on_the_clock_of_t0(run: Run) -> None:
 def pings(
     made: dict[str, Any], first: float, last: float, series: str = "Ping (ms) ICMP"
 ) -> list[float | None]:
-    """What a series' column has between two times of flent's axis."""
+    """The values of a series' column between two times of flent's axis."""
     return [
         value
         for x, value in zip(made["x_values"], made["results"][series], strict=True)
@@ -92,20 +92,20 @@ def pings(
 def test_the_five_seconds_around_a_load_are_idle(run: Run, phase: str) -> None:
     made = document(run, phase=phase)
     length = made["metadata"]["LENGTH"]
-    # The line's idle phases are 4 s long: flent's first and last second stay empty.
+    # The line's idle phases are 4 s long, so flent's first and last second are empty.
     for first, last in ((1.2, 4.8), (5.2 + length, 8.8 + length)):
         idle = pings(made, first, last)
         assert None not in idle
         assert max(value for value in idle if value is not None) < 22
     assert set(pings(made, 0, 0.6) + pings(made, 9.4 + length, 10 + length)) == {None}
     assert max(value or 0 for value in pings(made, 5, 5 + length)) > 35
-    told = [
+    spans = [
         (each["name"], each["start_ns"], each["end_ns"])
         for each in made["metadata"]["LAB"]["phases"]
     ]
     s = 10**9
     end = 5 * s + round(length * s)
-    assert told == [("idle", s, 5 * s), (phase, 5 * s, end), ("idle 2", end, end + 4 * s)]
+    assert spans == [("idle", s, 5 * s), (phase, 5 * s, end), ("idle 2", end, end + 4 * s)]
     times = [point["t"] for point in made["raw_values"]["Ping (ms) ICMP"]]
     assert times == sorted(times)
 
@@ -127,19 +127,19 @@ def test_of_several_idle_phases_the_nearest_goes_out() -> None:
         ("download", ["idle", "download", "idle 2"]),
         ("upload", ["idle 2", "upload", "idle 3"]),
     ):
-        told = document(made, phase=phase)["metadata"]["LAB"]["phases"]
-        assert [each["name"] for each in told] == names
+        listed = document(made, phase=phase)["metadata"]["LAB"]["phases"]
+        assert [each["name"] for each in listed] == names
 
 
 def test_pings_by_udp_and_by_icmp_are_two_series_and_come_back_as_two(
     run: Run, tmp_path: Path
 ) -> None:
     made = document(run)
-    told = [
+    titles = [
         name for name in made["raw_values"] if name.startswith("Ping") and made["raw_values"][name]
     ]
-    assert told == ["Ping (ms) UDP BE1", "Ping (ms) ICMP", "Ping (ms) to gateway"]
-    values = [[point.get("val") for point in made["raw_values"][name]] for name in told[:2]]
+    assert titles == ["Ping (ms) UDP BE1", "Ping (ms) ICMP", "Ping (ms) to gateway"]
+    values = [[point.get("val") for point in made["raw_values"][name]] for name in titles[:2]]
     assert values[0] != values[1]
     back = flent.read(saved(tmp_path / "x.flent.gz", made))
     assert [flow.name for flow in back.meta.flows if flow.kind == "ping"] == [
@@ -150,7 +150,7 @@ def test_pings_by_udp_and_by_icmp_are_two_series_and_come_back_as_two(
     sent = back.table("probe").group_by("probe").len().to_dicts()
     assert {row["probe"]: row["len"] for row in sent} == {
         name: len(made["raw_values"][series])
-        for name, series in zip(("server udp", "server icmp", "gateway"), told, strict=True)
+        for name, series in zip(("server udp", "server icmp", "gateway"), titles, strict=True)
     }
 
 
@@ -268,8 +268,8 @@ def test_every_packing_of_flent_is_read(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_file_of_flents_own_has_idle_load_idle(tmp_path: Path) -> None:
-    """Written by hand after flent 2.3.0's: netperf's uneven intervals, no ss, a lost ping as a
-    gap."""
+    """Written by hand in the form of flent 2.3.0: netperf's uneven intervals, no ss, a lost ping as
+    a gap."""
     t0 = 1_588_855_600.0
     pings = [
         {"t": t0 + 0.2 * i, "val": 20.0 if not 25 <= i < 50 else 120.0, "seq": i}
@@ -306,7 +306,7 @@ T0_S = 1_588_855_600.0
 def netperfs(tmp_path: Path, **series: list[dict[str, Any]]) -> Run:
     """flent's tcp_ndown of ten seconds, with these series of raw values."""
     names = {"ping": "Ping (ms) ICMP", "qdisc": "qdisc_stats_router"}
-    values = {names.get(key, f"TCP download::{key[-1]}"): told for key, told in series.items()}
+    values = {names.get(key, f"TCP download::{key[-1]}"): points for key, points in series.items()}
     return flent.read(
         saved(
             tmp_path / "own.flent.gz",
@@ -341,7 +341,7 @@ def test_streams_that_are_sampled_apart_add_up(tmp_path: Path) -> None:
     whole = phases.cut(run)
     (part,) = whole.of("download")
     assert part.mbps("down") == pytest.approx(40, rel=0.002)
-    # Each interval's sum, too: what a page and a comparison show.
+    # So is each interval's sum, which pages and comparisons show.
     assert np.median(part.goodput("down")[1]) == pytest.approx(40, rel=0.002)
     drawn = series.by_direction(run, series.goodputs(run, 1))["download"]
     assert np.nanmedian(drawn.y) == pytest.approx(40, rel=0.002)
@@ -354,18 +354,19 @@ def test_streams_of_different_intervals_add_up(tmp_path: Path) -> None:
 
 
 def test_a_sample_that_is_told_at_once_after_another_is_no_rate(tmp_path: Path) -> None:
-    told = sampled(5, count=49)
-    told += [{"t": told[-1]["t"] + 1e-6, "val": 10.0, "dur": 0.05}]
-    (part,) = phases.cut(netperfs(tmp_path, s0=told, s1=sampled(5.01))).of("download")
+    points = sampled(5, count=49)
+    points += [{"t": points[-1]["t"] + 1e-6, "val": 10.0, "dur": 0.05}]
+    (part,) = phases.cut(netperfs(tmp_path, s0=points, s1=sampled(5.01))).of("download")
     assert part.mbps("down") == pytest.approx(20, rel=0.01)
 
 
 def test_a_stream_that_outlasts_the_load_is_in_the_next_phase_by_what_fell_into_it(
     tmp_path: Path,
 ) -> None:
-    # Two seconds are missing: flent drops samples that are too long. The last one ends half a second late.
-    told = [*sampled(5, 8, 0.5, 6), *sampled(10, 8, 0.5, 11)]
-    whole = phases.cut(netperfs(tmp_path, s0=told, ping=answered([*range(100)])))
+    # Two seconds are missing, because flent drops samples that are too long. The last one ends half
+    # a second late.
+    points = [*sampled(5, 8, 0.5, 6), *sampled(10, 8, 0.5, 11)]
+    whole = phases.cut(netperfs(tmp_path, s0=points, ping=answered([*range(100)])))
     first, load, last = whole.parts
     assert np.isnan(first.mbps("down"))
     assert load.mbps("down") == pytest.approx(8 * 8 / 10)
@@ -373,7 +374,7 @@ def test_a_stream_that_outlasts_the_load_is_in_the_next_phase_by_what_fell_into_
 
 
 def test_a_slow_stream_is_averaged_over_the_whole_load(tmp_path: Path) -> None:
-    # Four intervals of two seconds: netperf tells nothing of the last two.
+    # Four intervals of two seconds: netperf reports nothing for the last two.
     (part,) = phases.cut(netperfs(tmp_path, s0=sampled(5, 1, 2.0, 4))).of("download")
     assert part.mbps("down") == pytest.approx(0.8)
 
@@ -385,10 +386,10 @@ def test_a_stream_that_stops_delivers_nothing_in_the_rest_of_the_load(tmp_path: 
 
 
 def test_pings_that_are_missing_in_seq_were_lost(tmp_path: Path) -> None:
-    # Numbers begin again at 2^16; one answer came twice.
+    # Sequence numbers wrap at 2^16; one answer is duplicate.
     numbers = [i for i in range(100) if not 40 <= i < 60]
-    told = answered([*numbers, 99], first=2**16 - 30)
-    run = netperfs(tmp_path, s0=sampled(5), ping=told)
+    points = answered([*numbers, 99], first=2**16 - 30)
+    run = netperfs(tmp_path, s0=sampled(5), ping=points)
     found = findings.find(run)
     assert [(row.spread.sent, row.spread.lost) for row in found.rows] == [
         (25, 0),
@@ -399,8 +400,8 @@ def test_pings_that_are_missing_in_seq_were_lost(tmp_path: Path) -> None:
 
 
 def test_of_two_answers_to_a_ping_the_first_counts(tmp_path: Path) -> None:
-    told = [*answered([*range(50)]), {"t": T0_S + 3.0, "val": 900.0, "seq": 10}]
-    probes = netperfs(tmp_path, s0=sampled(5), ping=told).table("probe", 1)
+    points = [*answered([*range(50)]), {"t": T0_S + 3.0, "val": 900.0, "seq": 10}]
+    probes = netperfs(tmp_path, s0=sampled(5), ping=points).table("probe", 1)
     assert probes["seq"].to_list() == [*range(50)]
     assert set(probes["rtt_ns"]) == {20_000_000}
 
@@ -430,39 +431,39 @@ def test_netperf_s_command_tells_that_the_directions_were_swapped(
 
 
 def test_nothing_arrives_in_a_hole_of_more_than_half_a_sample(tmp_path: Path) -> None:
-    # From 7 to 8.5 s no sample tells of anything.
-    told = [*sampled(5, 8, 2.0, 1), *sampled(8.5, 8, 2.0, 3)]
-    (part,) = phases.cut(netperfs(tmp_path, s0=told)).of("download")
+    # From 7 to 8.5 s there is no sample.
+    points = [*sampled(5, 8, 2.0, 1), *sampled(8.5, 8, 2.0, 3)]
+    (part,) = phases.cut(netperfs(tmp_path, s0=points)).of("download")
     t, mbps = part.goodput("down")
     np.testing.assert_allclose(mbps[(t > 7.05) & (t < 8.45)], 0, atol=1e-6)
     np.testing.assert_allclose(mbps[(t > 5.15) & (t < 6.95)], 8, rtol=1e-3)
 
 
 def test_a_ping_belongs_to_when_it_was_sent(tmp_path: Path) -> None:
-    told = [{"t": T0_S + 0.2 * i + 1.2, "val": 1200.0, "seq": i} for i in range(80)]
-    sent = netperfs(tmp_path, s0=sampled(5), ping=told).table("probe", 1)["t_ns"]
+    points = [{"t": T0_S + 0.2 * i + 1.2, "val": 1200.0, "seq": i} for i in range(80)]
+    sent = netperfs(tmp_path, s0=sampled(5), ping=points).table("probe", 1)["t_ns"]
     np.testing.assert_allclose(sent.to_numpy() / 1e9, 0.2 * np.arange(80), atol=1e-6)
 
 
 def test_a_ping_that_was_sent_before_the_test_began_belongs_to_its_beginning(
     tmp_path: Path,
 ) -> None:
-    told = [{"t": T0_S + 0.2 * i + 0.05, "val": 120.0, "seq": i} for i in range(80)]
-    sent = netperfs(tmp_path, s0=sampled(5), ping=told).table("probe", 1)["t_ns"]
+    points = [{"t": T0_S + 0.2 * i + 0.05, "val": 120.0, "seq": i} for i in range(80)]
+    sent = netperfs(tmp_path, s0=sampled(5), ping=points).table("probe", 1)["t_ns"]
     np.testing.assert_allclose(sent.to_numpy()[:2] / 1e9, [0, 0.13], atol=1e-6)
 
 
 def test_values_that_can_not_be_true_are_null_and_named(tmp_path: Path) -> None:
-    told = [
+    points = [
         {"t": T0_S + i, "dropped": 2, "backlog_bytes": 10, "sent_bytes": 100 * i} for i in range(9)
     ]
-    told[4] |= {"dropped": -5, "sent_bytes": 3}
+    points[4] |= {"dropped": -5, "sent_bytes": 3}
     pings = answered([*range(100)])
     pings[7]["val"] = -3.0
-    run = netperfs(tmp_path, s0=[*sampled(5), {"t": T0_S + 15, "val": 1e9, "dur": 0.2}], qdisc=told, ping=pings)  # fmt: skip
+    run = netperfs(tmp_path, s0=[*sampled(5), {"t": T0_S + 15, "val": 1e9, "dur": 0.2}], qdisc=points, ping=pings)  # fmt: skip
     queue = run.table("queue", 1)
     assert queue["dropped_packets"].to_list() == [2, 2, 2, 2, None, 2, 2, 2, 2]
-    # The counter began again.
+    # The counter was reset.
     assert queue["sent_bytes"].to_list() == [0, 100, 100, 100, None, 497, 100, 100, 100]
     assert phases.cut(run).of("download")[0].mbps("down") == pytest.approx(10)
     notes = run.meta.facts["1"]["notes"]
@@ -612,7 +613,7 @@ def test_times_that_no_run_can_have_are_refused(changes: dict[str, Any], tmp_pat
 
 
 def _spoiled(value: Any, where: list[int], what: Any) -> Any:
-    """The document with one thing in it, found by these numbers, replaced."""
+    """The document with one value replaced, at the place given by these numbers."""
     if not where or not isinstance(value, (dict, list)) or not value:
         return what
     keys = list(value) if isinstance(value, dict) else list(range(len(value)))
@@ -664,7 +665,7 @@ def test_a_spoiled_file_is_read_or_refused_but_never_a_crash(
 
 
 def packed(*parts: bytes, times: int = 1) -> bytes:
-    """gzip of parts, the middle one so often."""
+    """gzip of three parts, the middle one repeated `times` times."""
     first, middle, last = parts
     buffer = io.BytesIO()
     with gzip.open(buffer, "wb", compresslevel=1) as stream:
@@ -738,7 +739,7 @@ def test_control_characters_of_a_file_reach_neither_terminal_nor_meta_nor_page(
         assert "\x1b" not in text
         assert "\\u001b" not in text
         assert "\x07" not in text
-    # Targets that were given one name have one each.
+    # Targets with the same name get different ones.
     names = [flow.name for flow in Run.open(out).meta.flows if flow.kind == "ping"]
     assert len(names) == len(set(names)) > 1
 

@@ -1,5 +1,5 @@
-"""What becomes of ECN and DSCP: over loopback, where nothing does; and through a router in user
-space that is known to bleach, drop and mark."""
+"""Whether ECN and DSCP survive: over loopback, where they do, and through a router in user space
+that bleaches, drops and marks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["live_network"]
 FORWARDER = str(Path(__file__).parent / "live_forwarder.py")
 TCP, UDP, EF = 6, 17, 46
 UNSUMMED = "import fcntl, socket, struct, array, sys\n" + (
-    # ETHTOOL_STXCSUM, 0: packets leave with their checksums, which a veth leaves out else.
+    # ETHTOOL_STXCSUM, 0: packets leave with their checksums, which a veth omits by default.
     "value = array.array('B', struct.pack('II', 0x17, 0))\n"
     "asked = struct.pack('16sP', b'eth0', value.buffer_info()[0])\n"
     "fcntl.ioctl(socket.socket(socket.AF_INET, socket.SOCK_DGRAM), 0x8946, asked)\n"
@@ -34,8 +34,8 @@ UNSUMMED = "import fcntl, socket, struct, array, sys\n" + (
 
 @contextlib.contextmanager
 def forwarded(net: LiveNetwork, **rules: dict[str, Any]) -> Iterator[dict[str, dict[str, int]]]:
-    """A network whose router is ours; at the end what it sent, by direction and "protocol
-    field"."""
+    """A network with our router. At the end the dict has its sent packets, by direction and
+    "protocol field"."""
     net.run("router", "sysctl", "-q", "-w", "net.ipv4.ip_forward=0")
     for host in ("client", "server"):
         net.run(host, sys.executable, "-c", UNSUMMED)
@@ -48,8 +48,8 @@ def forwarded(net: LiveNetwork, **rules: dict[str, Any]) -> Iterator[dict[str, d
         try:
             with served(net):
                 yield sent
-            told, _ = router.communicate(timeout=20)
-            sent.update(json.loads(told))
+            output, _ = router.communicate(timeout=20)
+            sent.update(json.loads(output))
         finally:
             router.kill()
 
@@ -152,7 +152,7 @@ def test_a_bottleneck_that_marks_is_seen_by_probes_and_by_tcp(live_network: Live
     assert (download.direction, download.streams, download.streams_ecn) == ("down", 2, 2)
     assert download.probes_marked > 5
     assert 10 < download.segments_marked < download.segments
-    # The other way has no such queue.
+    # The other direction has no marking queue.
     assert (upload.probes_marked, upload.segments_marked) == (0, 0)
     assert upload.streams_ecn == 2
     said = marks.sentences(made)
@@ -169,7 +169,7 @@ def test_streams_and_probes_bear_the_codepoint_both_ways(live_network: LiveNetwo
         by_field = {tuple(map(int, key.split())): count for key, count in sent[way].items()}
         tcp = {field >> 2: count for (kind, field), count in by_field.items() if kind == TCP}
         udp = {field >> 2: count for (kind, field), count in by_field.items() if kind == UDP}
-        # Of the control connection and the handshakes of what this end receives, some bear none.
+        # Some packets of the control connection and of handshakes have no codepoint.
         assert tcp[EF] > 100
         assert udp == {EF: udp[EF]}
         assert udp[EF] > 30
@@ -178,7 +178,7 @@ def test_streams_and_probes_bear_the_codepoint_both_ways(live_network: LiveNetwo
 # ------------------------------------------------------------------------------------- in words
 
 
-def told(path: list[dict[str, Any]], **more: Any) -> SessionMarks:
+def marks_with(path: list[dict[str, Any]], **more: Any) -> SessionMarks:
     whole = {"answered": True, "dscp": 0, "path": path, "loads": [], "tcp": [], **more}
     return read(SessionMarks, whole)
 
@@ -201,7 +201,7 @@ def test_a_field_that_changes_at_times_and_one_that_nobody_answers(whole: Sessio
         arrived("down", 2),
         arrived("down", EF << 2, (EF << 2, 8)),
     ]
-    made = found(facts_with(told(path), whole))
+    made = found(facts_with(marks_with(path), whole))
     assert outcomes(made, "up")["ECT(0)"] == "mixed"
     assert outcomes(made, "down")["ECT(0)"] == "unknown"
     assert marks.sentences(made) == [
@@ -234,15 +234,15 @@ def test_phases_that_saw_no_mark_share_a_sentence() -> None:
 
 
 def test_repeats_are_pooled_and_an_old_server_is_named(whole: Session) -> None:
-    one = facts_with(told([arrived("up", 0, (0, 8)), arrived("up", 2, (2, 8))]), whole)
-    other = facts_with(told([arrived("up", 0, (0, 8)), arrived("up", 2, (0, 8))]), whole)
+    one = facts_with(marks_with([arrived("up", 0, (0, 8)), arrived("up", 2, (2, 8))]), whole)
+    other = facts_with(marks_with([arrived("up", 0, (0, 8)), arrived("up", 2, (0, 8))]), whole)
     made = marks.find([one, other])
     assert made is not None
     assert [(fate.sent, fate.fate) for fate in made.path] == [(16, "kept"), (16, "mixed")]
-    silent = marks.find([facts_with(told([], answered=False), whole)])
+    silent = marks.find([facts_with(marks_with([], answered=False), whole)])
     assert silent is not None
     assert "It is an older version" in marks.sentences(silent)[0]
-    # A measurement of before has no such key.
+    # Older measurements have no such key.
     before = {key: value for key, value in whole.facts.items() if key != "marks"}
     assert marks.find([read(SessionFacts, before)]) is None
 

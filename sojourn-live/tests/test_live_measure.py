@@ -1,5 +1,5 @@
-"""`sojourn measure`, `compare`, `import`, `export` as their users meet them: over loopback, and
-over a bottleneck that is known."""
+"""`sojourn measure`, `compare`, `import`, `export` on the command line: over loopback, and over a
+known bottleneck."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUICK = ("--length", "600ms", "--idle", "600ms", "--ping", "udp", "--iface", "no
 
 
 class Serving:
-    """A server that says where it listens."""
+    """A server, and the port that it listens at."""
 
     def __init__(self, program: subprocess.Popen[str]) -> None:
         assert program.stdout is not None
@@ -41,14 +41,14 @@ class Serving:
         self.port = found[1]
 
     def wait_for_a_client(self) -> None:
-        """Until a session has begun, however long programs take to start."""
+        """Waits until a session has begun, however long programs take to start."""
         while "connected" not in (line := self.says.readline()):
             assert line, "the server ended"
 
 
 @contextlib.contextmanager
 def server(*options: str) -> Iterator[Serving]:
-    """A server for the length of the block."""
+    """A server for the duration of the block."""
     command = [*SOJOURN, "serve", "--port", "0", *options]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENV
@@ -60,7 +60,7 @@ def server(*options: str) -> Iterator[Serving]:
 
 
 IN_THE_DOWNLOAD = 5.0
-"""Seconds from a session's beginning, with a second of idle line first."""
+"""Seconds from a session's start, which has a second of idle line."""
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +194,7 @@ def test_a_series_is_a_folder_of_runs_and_a_table(say: Say, port: str, tmp_path:
     assert began == sorted(began)
     again = say("history", "days")
     assert again.out == said.out
-    # Another day: the series goes on, and a time at which nobody served is a line of it.
+    # The series continues on another day, and a failed measurement is a line of it.
     from sojourn_live.measure import over_days
 
     over_days.failed(tmp_path / "days", began[0] + 10**9, "no server listens at 127.0.0.1")
@@ -204,9 +204,9 @@ def test_a_series_is_a_folder_of_runs_and_a_table(say: Say, port: str, tmp_path:
         ).code
         == 0
     )
-    told = json.loads(say("history", "days", "--json").out)["measurements"]
-    assert [one["why"] for one in told] == ["", "no server listens at 127.0.0.1", "", ""]
-    assert [one["mbps"]["down"] > 0 for one in told if one["run"]] == [True] * 3
+    entries = json.loads(say("history", "days", "--json").out)["measurements"]
+    assert [one["why"] for one in entries] == ["", "no server listens at 127.0.0.1", "", ""]
+    assert [one["mbps"]["down"] > 0 for one in entries if one["run"]] == [True] * 3
     assert say("history", "days").out.splitlines()[2].endswith("failed: no server listens at 127.0.0.1")
     assert say("report", "days", "-o", "days.html").code == 0
 
@@ -244,7 +244,7 @@ def test_a_series_survives_a_server_that_is_away(say: Say, tmp_path: Path) -> No
     )
     assert said.code == 1
     assert said.out.count("failed: no server listens at") == 2
-    # At the start of a new folder it is a wrong word.
+    # At the start of a new folder a failure is an error.
     said = say(
         "measure", "127.0.0.1", "--port", serving.port, *SHORT, "--every", "2s", "-o", "other"
     )
@@ -293,7 +293,7 @@ def test_fail_above_is_for_scripts(say: Say, port: str) -> None:
         "--json",
     )
     assert say(*asked, "--fail-above", "10 s").code == 0
-    # Without an idle phase there is nothing to say, which is not a pass.
+    # Without an idle phase the added delay is not known, which does not pass.
     said = say(
         "measure",
         "127.0.0.1",
@@ -353,7 +353,7 @@ def test_a_server_that_vanishes_leaves_a_partial_result(tmp_path: Path) -> None:
 
 
 def killed_when(folder: Path, phases: int, *asked: str) -> Run:
-    """What is in the folder of a measurement that is killed as soon as so many phases are in it."""
+    """The Run of a measurement that is killed as soon as `phases` phases are in its folder."""
     command = [*SOJOURN, *asked, "-o", str(folder)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENV) as client:
         assert client.stderr is not None
@@ -379,7 +379,7 @@ def test_a_measurement_that_is_killed_is_a_run_of_the_phases_until_then(
     run.check_sums()
     assert run.table("probe").height > 5
     assert run.meta.facts["1"]["outcome"] == "partial"
-    # Of 4 streams, whichever of the phases was the last.
+    # The title has 4 streams, whichever phase was the last.
     assert re.search(r"4 streams \w+, ", run.meta.title)
     assert say("report", "cut", "-o", "page.html").code == 0
     assert "sojourn was killed, or is measuring still" in (tmp_path / "page.html").read_text()
@@ -424,7 +424,7 @@ def test_the_default_folder_is_taken_before_anything_is_measured(
     assert said.code == 0, said.err
     assert seen == [["measure-127.0.0.1", "measure-127.0.0.1-2"]]
     assert "wrote runs/measure-127.0.0.1-2" in said.err
-    # One that measures nothing leaves no folder.
+    # A failed measurement leaves no folder.
     assert say("measure", "127.0.0.1", "--port", "1", *QUICK).code == 2
     assert len(list((tmp_path / "runs").iterdir())) == 2
 
@@ -462,7 +462,7 @@ def test_what_a_measurement_leaves_that_is_killed_at_its_beginning_is_no_run(
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "scenario.toml").write_text(left)
     for verb in (["measure"], ["rpm", "measure"]):
-        # It goes on to a server that is not there.
+        # It then tries a server that does not exist.
         said = say(*verb, "127.0.0.1:1", "-o", "home")
         assert said.code == 2
         assert "home" not in said.err
@@ -521,8 +521,8 @@ def test_bloat_is_measured_as_deep_as_it_is_and_its_cure_is_seen(say: Say, tmp_p
     assert depth["down"].bytes == pytest.approx(SLOW_DOWN.limit_bytes, rel=0.1)
     assert depth["down"].ms == pytest.approx(SLOW_DOWN.longest_wait_ms, rel=0.1)
     places = {place.phase: place for place in found.places}
-    # What goes up waits behind the router; what comes down waits before the client, so the router's
-    # answers do too.
+    # Uploads wait behind the router. Downloads wait before the client, and so do the router's
+    # answers.
     assert (places["upload"].after, places["upload"].nearest is not None) == ("gateway", True)
     assert places["download"].nearest == "gateway"
 

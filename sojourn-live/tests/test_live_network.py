@@ -1,4 +1,4 @@
-"""The network that the live tests use is what it says, and nothing of it is left."""
+"""The network of the live tests is as described, and nothing of it remains."""
 
 from __future__ import annotations
 
@@ -60,8 +60,7 @@ def test_the_host_s_own_network_is_not_touched() -> None:
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
 def test_nothing_outlives_whoever_made_it(sent: signal.Signals) -> None:
-    # A process that has made a network, and in it one that went into the background, by a session
-    # of its own.
+    # A process makes a network, and in it a background process with its own session.
     script = (
         "import sys, live_network\n"
         "with live_network.network() as net:\n"

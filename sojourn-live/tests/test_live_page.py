@@ -1,4 +1,4 @@
-"""Figures and pages of measurements: phases in their places, gaps where nothing was measured,
+"""Figures and pages of measurements: phases in their places, gaps where nothing was measured, and
 before and after on one axis."""
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from sojourn_live.measure import phases as cutting
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
-    """Before and after a cure; before it the queue drains for 3 s, after it for 0.2 s."""
+    """Measurements before and after a cure: the queue drains for 3 s before it, for 0.2 s after
+    it."""
     folder = tmp_path_factory.mktemp("runs")
     before = Line(up_buffer=500_000, drain_s=3.0)
     after = Line(up_buffer=12_000, drain_s=0.2, seed=5, zero_ns=before.zero_ns + 600 * 10**9)
@@ -55,7 +56,7 @@ def line(
 
 
 def spans_of(figure: Any, axes: int = 0) -> dict[str, tuple[float, float]]:
-    """Where a figure shades phases, by gid."""
+    """The spans of a figure's shaded phases, by gid."""
     return {
         patch.get_gid().removeprefix("phase "): (patch.get_x(), patch.get_x() + patch.get_width())
         for patch in figure.axes[axes].patches
@@ -105,7 +106,7 @@ def test_directions_are_summed_and_have_gaps_where_nothing_was_sent(runs: list[R
     assert name == "upload"
     down = ways["download"]
     here = (down.t > start) & (down.t < end)
-    # A gap, not a line from the end of one download to the next.
+    # There is a gap, not a line from the end of one download to the next.
     assert not np.isfinite(down.y[here]).any()
     during = (ways["upload"].t > start) & (ways["upload"].t <= end)
     (part,) = cutting.cut(runs[0]).of("upload")
@@ -165,7 +166,7 @@ def test_before_and_after_share_their_phases_axis(runs: list[Run]) -> None:
         assert (np.diff(moved.t) >= 0).all()
         for (_, start, end), (_, there, _) in zip(spans, common, strict=True):
             inside = (whole.t >= start) & (whole.t < end)
-            # Inside a phase time is as it was.
+            # Inside a phase, times are not changed.
             np.testing.assert_allclose(moved.t[inside] - there, whole.t[inside] - start, atol=1e-9)
 
 

@@ -1,5 +1,5 @@
-"""A peer beside a measurement: whose queue it is. Through a network whose queues are known, and
-over loopback what can't be said."""
+"""A peer beside a measurement, and the place of the queue: through a network with known queues, and
+over loopback for errors."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def measured(port: int, folder: Path, *spans: tuple[str, float], **more: Any) ->
 def test_a_queue_that_the_peer_shares_is_told_from_one_of_our_own(
     live_network: LiveNetwork, tmp_path: Path
 ) -> None:
-    # The peer is at the router: our download waits in front of our own wire, which is no way of the
-    # peer's; our upload waits behind the router, where the peer's probes pass, too.
+    # The peer is at the router. Our download waits before our own wire, which the peer does not
+    # use. Our upload waits behind the router, where the peer's probes pass, too.
     usual = ("--ping", "udp", "--interval", "20ms", "--iface", "none", "-q")
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     peer = (
@@ -67,11 +67,11 @@ def test_a_queue_that_the_peer_shares_is_told_from_one_of_our_own(
     assert download.peer_rise_ms < 0.2 * download.our_rise_ms
     assert upload.peer_rise_ms == pytest.approx(upload.our_rise_ms, rel=0.2)
     assert min(download.peer_probes, upload.peer_probes) > 150
-    told = subprocess.run(
+    printed = subprocess.run(
         [*SOJOURN, "peer", str(ours), str(theirs)], capture_output=True, text=True, check=True
     ).stdout
-    assert "in our own part" in told
-    assert "on the shared path" in told
+    assert "in our own part" in printed
+    assert "on the shared path" in printed
     plain = subprocess.run(
         [*SOJOURN, "peer", str(ours), str(theirs), "--json"],
         capture_output=True,
@@ -82,9 +82,10 @@ def test_a_queue_that_the_peer_shares_is_told_from_one_of_our_own(
     page = report.render([Run.open(ours), Run.open(theirs)])
     assert "the queue is on the shared path" in page
     assert "Our load as seen by theirs" in page
-    # A peer is no other state of our line.
+    # A peer is not compared as another state of our line.
     assert "From ours to theirs" not in page
-    # Its pings are on our time: they rise as our upload begins, not as our download does.
+    # The peer's pings are on our time: they rise when our upload begins, not when our download
+    # does.
     shown = payload(page)
     spans = {one["name"]: (one["start"], one["end"]) for one in shown["phases"]}
     (seen,) = [view for view in shown["views"] if view["run"] == 1]
@@ -105,15 +106,15 @@ def test_without_a_queue_there_is_none_to_look_for(tmp_path: Path) -> None:
     view = peers.find(ours, theirs)
     (download,) = view.phases
     assert (download.whose, view.target, view.peer_target) == ("none", "server udp", "server udp")
-    # 20 ms apart, for 0.8 s.
+    # Probes are 20 ms apart, for 0.8 s.
     assert 25 < download.peer_probes < 45
     assert "no queue to locate" in peers.sentences(view)[0]
-    # Both clocks are this host's: the peer began before us by what passed.
+    # Both clocks are this host's: the distance of the starts is the time that passed.
     apart = (ours.meta.facts["1"]["zero_ns"] - theirs.meta.facts["1"]["zero_ns"]) / 1e9
     time_ = peers.our_time(ours, theirs)
     assert time_.of(np.array([apart]))[0] == pytest.approx(0, abs=0.02)
     assert time_.rate == pytest.approx(1, abs=1e-3)
-    # What did not watch is compared, as any other.
+    # A Run that did not watch is compared like any other.
     assert set(peers.watching([ours, theirs, later, ours])) == {1}
     assert peers.watching([theirs, ours]) == {}
     with pytest.raises(UserError, match="in our idle phases"):

@@ -1,5 +1,5 @@
 """Responsiveness: scores from known samples, a server and a client over loopback, and over a line
-whose queue is known."""
+with a known queue."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from sojourn_live.measure.session import LiveError
 
 S, MS = 10**9, 10**6
 QUICK = rpm.RpmParameters(mad=2, id_ns=200 * MS, sdt=1e-9, stage_intervals=2)
-"""Nothing is as stable as that: each stage takes its two intervals."""
+"""No stage is stable enough for this tolerance, so each takes its two intervals."""
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def measured(server: str) -> Run:
-    """A short measurement of it, one direction after the other."""
+    """A short measurement of the server, one direction after the other."""
     outcome = rpm.measure(rpm.RpmPlan(server, insecure=True, parameters=QUICK))
     assert outcome.run is not None
     assert not outcome.why
@@ -55,8 +55,8 @@ def measured(server: str) -> Run:
 
 
 def known() -> tuple[dict[str, dict[str, np.ndarray[Any, Any]]], dict[str, Any]]:
-    """A download of 4 s of which the last 2 s count, with 20 probes of each kind there; before
-    them, and lost, some that don't."""
+    """A download of 4 s. Its last 2 s count, with 20 probes of each kind. Earlier and lost probes
+    do not count."""
     rows: list[tuple[int, int, int, int]] = []
     for seq in range(20):
         t = 3 * S + seq * 10 * MS
@@ -160,13 +160,12 @@ def test_a_run_of_another_kind_has_no_scores_of_this_kind(tmp_path: Path) -> Non
 
 
 def test_the_scores_are_those_by_which_the_measurement_ended(measured: Run) -> None:
-    # The same formula, written twice, over the same samples: one decided when to stop, the other is
-    # shown.
-    told = measured.meta.facts["1"]["rpm"]["loaded"]
+    # The formula exists twice, over the same samples: one decides when to stop, the other is shown.
+    stages = measured.meta.facts["1"]["rpm"]["loaded"]
     results = responsiveness.results(measured)
     assert [result.phase for result in results] == ["download", "upload"]
-    for result, stage in zip(results, told, strict=True):
-        # A probe that ends with the interval may be in one and not in the other.
+    for result, stage in zip(results, stages, strict=True):
+        # A probe that ends with the interval may be in one of them only.
         assert result.draft.rpm == pytest.approx(stage["intervals"][-1]["responsiveness"], rel=0.05)
         assert result.intervals == 4
         assert result.confidence == "Medium"
@@ -178,7 +177,7 @@ def test_a_measurement_is_a_run(measured: Run) -> None:
     assert [phase.kind for phase in measured.meta.phases] == ["idle", "download", "upload"]
     probes = measured.table("probe", 1)
     assert set(probes["probe"]) == {"foreign-tcp", "foreign-tls", "foreign-http", "self"}
-    # Three parts of each foreign probe, one after the other.
+    # Each foreign probe has three parts, one after the other.
     foreign = probes.filter(pl.col("probe") != "self").pivot(
         on="probe", index="seq", values=["t_ns", "rtt_ns"]
     )
@@ -217,10 +216,10 @@ def test_both_directions_at_once_are_one_score(server: str) -> None:
 
 
 def test_progress_is_told_and_ends_it(server: str) -> None:
-    told: list[tuple[int, int, str, int, float]] = []
+    calls: list[tuple[int, int, str, int, float]] = []
 
     def reached(now: int, phase: int, waits_for: str, intervals: int, bps: float) -> bool:
-        told.append((now, phase, waits_for, intervals, bps))
+        calls.append((now, phase, waits_for, intervals, bps))
         return phase < 1 or intervals < 1
 
     outcome = rpm.measure(rpm.RpmPlan(server, insecure=True, parameters=QUICK), reached=reached)
@@ -230,8 +229,8 @@ def test_progress_is_told_and_ends_it(server: str) -> None:
     assert not result.complete
     assert result.intervals == 1
     assert [phase.complete for phase in outcome.run.meta.phases] == [True, False]
-    assert told[0][1] == 0
-    assert {words for _, phase, words, _, _ in told if phase == 1} == {"goodput"}
+    assert calls[0][1] == 0
+    assert {words for _, phase, words, _, _ in calls if phase == 1} == {"goodput"}
 
 
 def test_what_the_progress_function_raises_is_raised(server: str) -> None:
@@ -306,11 +305,11 @@ def test_the_verbs_serve_and_measure(tmp_path: Path) -> None:
             [*SOJOURN, "rpm", "measure", *trust, url], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
-        told = json.loads(done.stdout)
-        shapes.check("rpm", told)
-        assert [result["phase"] for result in told["results"]] == ["download", "upload"]
-        assert told["draft"] == "draft-ietf-ippm-responsiveness-09"
-        assert told["idle_ms"]["foreign-tcp"] > 0
+        printed = json.loads(done.stdout)
+        shapes.check("rpm", printed)
+        assert [result["phase"] for result in printed["results"]] == ["download", "upload"]
+        assert printed["draft"] == "draft-ietf-ippm-responsiveness-09"
+        assert printed["idle_ms"]["foreign-tcp"] > 0
         assert Run.open(tmp_path / "run").seeds == (1,)
         program.send_signal(signal.SIGTERM)
         _, talk = program.communicate(timeout=30)
@@ -339,7 +338,7 @@ def test_a_server_that_vanishes_leaves_what_was_measured() -> None:
     (result,) = responsiveness.results(outcome.run)
     assert (result.complete, result.intervals) == (False, 2)
     assert result.draft.rpm > 0
-    # Its facts are those that are declared, by name and by type.
+    # The facts have the declared names and types.
     said = outputs.stamped("measure", findings.find(outcome.run).to_dict())
     shapes.check("measure", json.loads(json.dumps(said)))
 
@@ -457,14 +456,14 @@ def test_new_connections_wait_in_the_queue_that_the_load_fills(
         assert program.stdout.readline().startswith("serving RPM at")
         waits, results = json.loads(live_network.run("client", sys.executable, "-c", script).stdout)
     for result, bottleneck in zip(results, (SLOW_DOWN, SLOW_UP), strict=True):
-        # A SYN that the full queue drops is sent again after a second; every other one waits for
-        # what is in the queue.
+        # A SYN that the full queue drops is retransmitted after a second; every other SYN waits in
+        # the queue.
         answered = waits[result["phase"]]
         waited = np.array([ms for ms in answered if ms < 900])
-        assert len(waited) >= 5, f"{result['phase']}: of {answered} too few tell of the queue"
+        assert len(waited) >= 5, f"{result['phase']}: of {answered} too few waited in the queue"
         assert np.quantile(waited, 0.9) == pytest.approx(bottleneck.longest_wait_ms, rel=0.25)
         assert np.median(waits["idle"]) < 0.25 * bottleneck.longest_wait_ms
-        # The load is bounded by the bottleneck's rate, but for what the queue held when the
-        # interval began.
+        # The load is bounded by the bottleneck's rate, except for the queue at the start of the
+        # interval.
         (mbps,) = result["goodput_mbps"].values()
         assert 0.6 * bottleneck.bps < mbps * 1e6 < 1.2 * bottleneck.bps

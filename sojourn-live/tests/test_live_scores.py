@@ -26,7 +26,7 @@ def test_rpm_of_the_draft_averages_rates() -> None:
 def test_rpm_of_the_draft_without_tls_has_two_foreign_parts() -> None:
     found = scores.rpm_draft09([20] * 40, [], [60] * 40, [120] * 40)
     assert found.foreign == 1500
-    # Zeros instead would have made it better than it is.
+    # With zeros instead the score would be too good.
     assert scores.rpm_draft09([20] * 40, [0] * 40, [60] * 40, [120] * 40).foreign > 2000
 
 
@@ -39,7 +39,7 @@ def test_rpm_of_goresponsiveness_averages_times() -> None:
     foreign, loaded = [120.0] * 40, [120.0] * 40
     assert scores.rpm_go(foreign, loaded).rpm == 750
     assert scores.rpm_go_p90(foreign, loaded).rpm == 750
-    # Of the same samples never more than the draft's: the harmonic mean is the least.
+    # For the same samples it is never above the draft's: the harmonic mean is the least.
     assert scores.rpm_draft09([20] * 40, [40] * 40, [60] * 40, loaded).rpm > 750
 
 
@@ -55,7 +55,7 @@ def test_rpm_of_goresponsiveness_keeps_the_share_that_its_help_says_it_trims() -
 
 
 def test_rpm_of_goresponsiveness_has_none_of_too_few_probes() -> None:
-    # int(0.05 * 19) = 0 self probes are kept, and the mean of none is none.
+    # int(0.05 * 19) = 0 self probes are kept, so there is no mean.
     assert math.isnan(scores.rpm_go([60.0] * 19, [60.0] * 19).rpm)
     assert scores.rpm_go_p90([60.0] * 19, [60.0] * 19).rpm == pytest.approx(1500)
 
@@ -127,7 +127,7 @@ def test_libreqos_averages_letters_over_the_loads() -> None:
 
 
 def test_libreqos_rounds_half_a_letter_up() -> None:
-    # Letters begin at half points: (4 + 3) / 2 = 3.5 is a B still.
+    # Letters begin at half points: (4 + 3) / 2 = 3.5 is still a B.
     found = scores.libreqos([20] * 8, {"down": [50], "up": [80]})
     assert found.phases == {"down": "B", "up": "C"}
     assert found.grade == "B"

@@ -1,5 +1,5 @@
-"""Sessions with a server: over loopback, and through a router with a known queue; what is refused,
-and what is left of one that is cut short."""
+"""Sessions with a server: over loopback and through a router with a known queue, refusals, and
+sessions that are cut short."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ AGREES = 0.1
 
 @contextlib.contextmanager
 def serving(caps: Caps | None = None, secret: str = "") -> Iterator[int]:
-    """A server of this process on loopback; its port."""
+    """A server of this process on loopback. Yields its port."""
     server = Server(port=0, caps=caps, secret=secret)
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -75,7 +75,7 @@ def plan(port: int, *spans: tuple[str, float], **more: Any) -> SessionPlan:
 
 
 def of(session: Session, table: str, column: str, flow: str) -> np.ndarray[Any, Any]:
-    """A column in the rows of one flow."""
+    """A column of a table, for one flow."""
     names = [each["name"] for each in session.facts["flows"]]
     rows = session.tables[table]
     which = rows["probe" if table == "probe" else "flow"]
@@ -129,7 +129,7 @@ def test_its_tables_are_those_of_a_run(whole: Session) -> None:
     tables = {name: frame(name, columns, names) for name, columns in whole.tables.items()}
     assert set(tables["links"]["link"]) == {"lo", "lo in"}
     assert tables["flows"]["flow"].to_list() == names.flows
-    # What is not known is null, not a number.
+    # Unknown values are null, not a number.
     assert tables["queue"]["sojourn_max_ns"].null_count() == tables["queue"].height > 0
     assert (
         tables["queue"].filter(tables["queue"]["link"] == "lo in")["backlog_bytes"].null_count() > 0
@@ -147,7 +147,7 @@ def test_what_was_received_is_what_the_flows_delivered(whole: Session) -> None:
             if (flow["phase"], flow["direction"]) == (entry["phase"], entry["direction"])
         )
         assert 0 < entry["bytes"] <= delivered
-    # Each sent something in every direction, and the interface has seen at least as much.
+    # Streams sent data in both directions, and the interface counted at least as much.
     seen = whole.tables["links"]["sent_bytes"]
     assert min(seen) >= sum(totals)
 
@@ -171,8 +171,8 @@ def test_a_flow_is_sampled_by_its_receiver_and_its_sender(whole: Session) -> Non
         inside = (times > begin) & (times < end)
         cwnd = of(whole, "flow", "cwnd_bytes", flow)[inside]
         assert (cwnd > 0).mean() > 0.5
-        # Both ends' samples are on one clock: what the sender has acknowledged goes with what the
-        # receiver has got.
+        # Both ends' samples are on one clock: the sender's acknowledged bytes match the receiver's
+        # bytes.
         assert begin - 200 * MS <= times[0] <= begin + 200 * MS
         assert times[-1] >= end - 200 * MS
 
@@ -284,7 +284,7 @@ def test_a_session_needs_the_servers_secret_and_keeps_it_to_itself() -> None:
         session = measure(given)
         assert session.facts["outcome"] == "complete"
         assert "horse" not in repr(given) + str(session.facts)
-    # One that asks for none takes whoever has one.
+    # A server without a secret admits clients that have one.
     with serving() as port:
         assert (
             measure(plan(port, ("idle", 0.3), secret="correct horse battery")).facts["outcome"]
@@ -341,7 +341,7 @@ def test_a_port_that_is_taken_is_named() -> None:
 
 @contextlib.contextmanager
 def pretending(*words: bytes, close: bool = True) -> Iterator[int]:
-    """A server of another kind: says this to whoever comes, and no more."""
+    """A server of another kind: it sends these words to each client, and nothing else."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         kept = []
 
@@ -412,10 +412,10 @@ def test_a_server_that_turns_out_to_be_another_kind_leaves_an_honest_rest() -> N
 
 
 def test_who_looks_on_can_end_it_and_keeps_what_is_finished() -> None:
-    told: list[tuple[int, int, str]] = []
+    calls: list[tuple[int, int, str]] = []
 
     def reached(*now: Any) -> bool:
-        told.append(now)
+        calls.append(now)
         return now[2] != "upload"
 
     with serving() as port:
@@ -427,9 +427,9 @@ def test_who_looks_on_can_end_it_and_keeps_what_is_finished() -> None:
     assert finished[:2] == [True, True]
     assert not any(finished[2:])
     assert of(session, "flow", "delivered_bytes", "download-1")[-1] > 0
-    times = [now for now, _, _ in told]
+    times = [now for now, _, _ in calls]
     assert times == sorted(times)
-    assert {phase for _, _, phase in told} >= {"idle", "download", "upload"}
+    assert {phase for _, _, phase in calls} >= {"idle", "download", "upload"}
 
 
 def test_what_who_looks_on_raises_comes_through() -> None:
@@ -452,13 +452,14 @@ def program(port: int, **more: Any) -> list[str]:
 
 
 class Watched:
-    """A session as a program, whose time can be waited for: this machine may be slow."""
+    """A session as a program. A test can wait for a time of the session, as this machine may be
+    slow."""
 
     def __init__(self, running: subprocess.Popen[str]) -> None:
         self._running = running
 
     def until(self, phase: str, seconds: float = 0.0) -> None:
-        """Waits until it has been in this phase for so long, by its own clock."""
+        """Waits until the session has been in this phase for `seconds`, by its own clock."""
         assert self._running.stderr is not None
         began: int | None = None
         for line in self._running.stderr:
@@ -470,8 +471,8 @@ class Watched:
         raise AssertionError(f"it ended before it was in {phase!r} for {seconds} s")
 
     def interrupt(self) -> None:
-        """Ctrl-C."""
-        # What runs in a namespace has become the program itself.
+        """Sends Ctrl-C."""
+        # The process in the namespace is the program itself.
         self._running.send_signal(signal.SIGINT)
 
     def result(self) -> dict[str, Any]:
@@ -557,7 +558,7 @@ def test_a_server_that_is_stopped_says_so_and_ends_well() -> None:
         assert server.stderr.read().splitlines() == []
     assert session.facts["outcome"] == "partial"
     assert "the server was stopped" in session.facts["why"]
-    # It had time to say what it had measured.
+    # It had time to report its measurement.
     assert of(session, "flow", "cwnd_bytes", "download-1").max() > 0
 
 
@@ -637,8 +638,7 @@ def served(net: LiveNetwork) -> Iterator[subprocess.Popen[str]]:
 def rtts_ms(
     result: dict[str, Any], probe: str, phase: int, column: str = "rtt_ns", skip_s: float = 0
 ) -> np.ndarray[Any, Any]:
-    """Of the requests that were sent in a phase and answered, without the first so many seconds of
-    it."""
+    """RTTs of the answered requests of a phase, without its first `skip_s` seconds."""
     facts, rows = (
         result["facts"],
         {key: np.array(value) for key, value in result["tables"]["probe"].items()},
@@ -651,9 +651,9 @@ def rtts_ms(
 
 
 def assert_longest(waits: np.ndarray[Any, Any], bottleneck: Bottleneck, where: str) -> None:
-    """The queue was full, and nothing waited longer than it can hold but while the machine itself
-    stood still: a virtual machine does for some 0.2 s at times, in which no timer sends a packet,
-    so up to a tenth of the waits may lie above."""
+    """Checks that the queue was full, and that no packet waited longer than the queue allows. A
+    virtual machine sometimes stands still for some 0.2 s, in which no timer sends a packet. So up
+    to a tenth of the waits may be longer."""
     longest = bottleneck.longest_wait_ms
     assert waits.max() > (1 - AGREES) * longest, where
     assert np.quantile(waits, 0.9) < (1 + AGREES) * longest, where
@@ -677,16 +677,16 @@ def test_the_bloat_is_what_the_queues_hold(live_network: LiveNetwork) -> None:
         for probe in ("server", "server udp"):
             induced = rtts_ms(result, probe, phase, skip_s=2) - idle
             assert_longest(induced, bottleneck, f"{probe}, {phase}")
-        # All of it is one way.
+        # The whole delay is in one direction.
         rtt = rtts_ms(result, "server udp", phase, skip_s=2)
         forward = rtts_ms(result, "server udp", phase, "forward_ns", skip_s=2)
         own, other = (forward, rtt - forward) if own_part == "forward" else (rtt - forward, forward)
         assert np.median(own) > 0.5 * bottleneck.longest_wait_ms
         assert np.median(other) < 0.1 * bottleneck.longest_wait_ms
         entry = next(entry for entry in facts["goodput"] if entry["phase"] == phase)
-        # 1448 bytes of 1514; the ramp takes some.
+        # 1448 of 1514 bytes are payload; the start costs some rate.
         assert 0.8 * bottleneck.bps < entry["bps"] < bottleneck.bps
-    # The gateway's queue is that towards us: uploads don't delay it.
+    # The gateway's queue is towards us, so uploads don't delay its pings.
     assert np.median(rtts_ms(result, "gateway", 2, skip_s=2)) < 0.1 * SLOW_UP.longest_wait_ms
 
 
@@ -700,7 +700,7 @@ def test_an_own_interface_that_queues_is_seen_and_a_silent_target_is_told(
     asked = {
         "phases": [["idle", 0.5], ["upload", 5]],
         "targets": [["udp"], ["icmp", nobody], ["icmp", "hop 1"]],
-        # Of each the kernel lets only a few packets into its own queue.
+        # The kernel allows each stream only a few packets in the host's own queue.
         "streams": 32,
         "probe_timeout_ns": S,
     }
@@ -748,7 +748,7 @@ def test_a_line_that_is_cut_ends_in_what_was_measured(live_network: LiveNetwork)
     assert all(entry["bytes"] > 0 for entry in facts["goodput"])
     udp = facts["probes"][0]
     assert udp["lost"] > 10
-    # Nobody is left to say where they were lost.
+    # The server, which would know where they were lost, is gone.
     assert udp["lost_forward"] is None
 
 
@@ -770,6 +770,6 @@ def test_loss_is_told_by_its_direction(live_network: LiveNetwork) -> None:
     assert result["facts"]["outcome"] == "interrupted"
     udp = result["facts"]["probes"][0]
     assert udp["lost"] == udp["lost_forward"] + udp["lost_backward"]
-    # A second of each, at 20/s; how long exactly depends on how quickly ip is started.
+    # A second of each, at 20/s; the exact time depends on how quickly ip starts.
     assert udp["lost_forward"] > 10
     assert udp["lost_backward"] > 10

@@ -1,5 +1,5 @@
-"""The monitor as its users meet it: over loopback and in network namespaces of its own, its page,
-and the graph of what it kept."""
+"""The monitor on the command line: over loopback and in its own network namespaces, its page, and
+the graph of its database."""
 
 from __future__ import annotations
 
@@ -42,12 +42,11 @@ from sojourn_live.monitor.store import WIDTHS, Event, Keep, ProbeSamples, Reader
 MS = 10**6
 S = 10**9
 PATIENCE_S = 60.0
-"""Until what must happen is taken not to."""
+"""The longest wait for an event that must happen."""
 
 
 class Echo:
-    """A UDP server that sends back what it gets, unless told to be silent, and knows what it got
-    (RFC 862)."""
+    """A UDP echo server (RFC 862) that records its datagrams. It can be made silent."""
 
     def __init__(self) -> None:
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -104,7 +103,7 @@ def sent(path: Path) -> int:
 
 @contextlib.contextmanager
 def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """A monitor in a process of its own, which is gone after."""
+    """A monitor in a separate process, for the duration of the block."""
     with subprocess.Popen(
         sojourn("monitor", *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -118,7 +117,7 @@ def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
 
 
 def collect(prober: _live.Prober, least: int) -> dict[str, Any]:
-    """At least so many samples."""
+    """Collects at least `least` samples."""
     parts: list[dict[str, Any]] = []
     wait_until(
         "probes come back",
@@ -139,7 +138,7 @@ def test_the_prober_s_samples_are_on_the_monotonic_clock_and_whole(echo: Echo) -
     assert (
         (columns["sent_ns"] >= before) & (columns["sent_ns"] + columns["rtt_ns"] <= after)
     ).all()
-    # Whoever only sends back does not say when.
+    # A plain echo server does not report its time.
     assert (columns["turned_ns"] == -1).all()
     for target, counts in enumerate(prober.counts()):
         sequence = np.sort(columns["sequence"][columns["target"] == target])
@@ -208,7 +207,7 @@ def test_targets_are_understood() -> None:
 
 
 class Clocks:
-    """The host's clocks, with what a test adds to them."""
+    """The host's clocks plus the offsets of a test."""
 
     def __init__(self) -> None:
         self.slept = self.stepped = 0
@@ -237,13 +236,13 @@ def test_a_step_of_the_clock_and_a_machine_that_slept_are_told_and_lose_no_probe
         on(30)
         clocks.stepped = -3600 * S
         on(30)
-        # What was on the way when it fell asleep is lost, and that is not the line's fault.
+        # Probes under way at the suspension are lost, but the line did not lose them.
         echo.silent = True
         time.sleep(0.1)
         clocks.slept = 8 * 3600 * S
         monitor.step()
         echo.silent = False
-        # More than two seconds: traffic is what was counted between two of them.
+        # This takes more than two seconds, because traffic is counted between two seconds.
         on(220)
         monitor.close()
         assert monitor.interface == "lo"
@@ -256,8 +255,8 @@ def test_a_step_of_the_clock_and_a_machine_that_slept_are_told_and_lose_no_probe
         assert t_ns.size == watched.sent
         hours = {int(t - began) // (3600 * S) for t in t_ns.tolist()}
         assert hours == {-1, 0, 7}
-        # None of those from before the sleep is counted as lost; the host may have been slow to
-        # answer again.
+        # No probe from before the suspension counts as lost; the host may have been slow to answer
+        # again.
         slept_at = events["suspended"].t_ns - 8 * 3600 * S
         assert not np.isnan(rtt_ns[t_ns <= slept_at]).any()
         for width in WIDTHS:
@@ -342,8 +341,8 @@ def test_kill_9_loses_at_most_the_last_second_and_the_next_one_goes_on(
         with Reader(path) as reader:
             t_ns, _ = reader.probes(1, 0, 2**33)
         began = t_ns[-1] / 1e9 - 2
-        # What the server had turned round a second before was kept. (On a host that stands still
-        # the monitor does too.)
+        # Probes that the server echoed a second before are stored. (If the host stands still, the
+        # monitor does, too.)
         missing = [at for at, _ in echo.got if t_ns[-1] / 1e9 + 0.05 < at < killed - 1]
         if not missing:
             break
@@ -395,7 +394,7 @@ def test_wrong_input_is_told_in_two_lines(
 
 @pytest.fixture(scope="module")
 def namespaces() -> None:
-    """Skips where a user can't have a network namespace of his own."""
+    """Skips the test if a user can't create a network namespace."""
     try:
         done = subprocess.run(
             ["unshare", "--user", "--map-root-user", "--net", "ip", "link", "show", "lo"],
@@ -409,8 +408,8 @@ def namespaces() -> None:
 
 @pytest.mark.usefixtures("namespaces")
 def test_a_line_that_is_down_is_loss_with_a_reason_until_it_is_up(tmp_path: Path) -> None:
-    # An address of documentation that becomes the namespace's own: first there is no route to it,
-    # then it answers by ICMP.
+    # A documentation address becomes the namespace's own: first there is no route to it, then it
+    # answers by ICMP.
     script = """
     db=$1; shift
     "$@" & monitor=$!
@@ -442,8 +441,8 @@ def test_a_line_that_is_down_is_loss_with_a_reason_until_it_is_up(tmp_path: Path
 @pytest.mark.usefixtures("namespaces")
 @pytest.mark.parametrize("groups", ["", "0 0"], ids=["raw", "unprivileged"])
 def test_what_icmp_says_of_a_request_is_told(tmp_path: Path, groups: str) -> None:
-    # At the other end of the wire nobody has these addresses: the host itself says so, after three
-    # seconds of asking.
+    # No host at the other end of the wire has these addresses: this host reports that after three
+    # seconds of ARP.
     script = """
     if [ -n "$1" ]; then echo $1 > /proc/sys/net/ipv4/ping_group_range || exit 3; fi; shift
     ip link set lo up; ip link add here type veth peer name there; ip address add 192.0.2.1/24 dev here
@@ -490,7 +489,7 @@ def test_without_the_privilege_to_ping_it_says_what_to_do(tmp_path: Path) -> Non
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
-    """Ten minutes that have just passed, of two targets, the second of which loses a tenth."""
+    """The last ten minutes of two targets; the second one loses a tenth of its probes."""
     path = tmp_path / "m.db"
     begin = int(time.time()) - 600
     with Store.open(path) as store:
@@ -529,7 +528,7 @@ def test_the_page_shows_what_is_kept(kept: Path) -> None:
         code, text, headers = fetch(url)
         assert code == 200
         assert "default-src 'none'" in headers["Content-Security-Policy"]
-        # It needs nothing from elsewhere.
+        # The page loads nothing from other hosts.
         assert not re.search(rb"(?:src|href)=[\"']?(?:https?:)?//", text)
         code, body, _ = fetch(url.replace("/?", "/data?span=600&"))
         assert code == 200
@@ -584,7 +583,7 @@ def test_the_page_is_refused_to_whoever_does_not_know_the_token_or_comes_from_el
         with socket.create_connection(("127.0.0.1", int(port)), timeout=PATIENCE_S) as rude:
             rude.sendall(b"GET http://[::1/ HTTP/1.0\r\n\r\n")
             assert rude.recv(100).startswith(b"HTTP/1.0 400 ")
-        # It listens on loopback only, and says nothing to what is no request.
+        # It listens on loopback only, and does not answer an invalid request.
         with socket.create_connection(("127.0.0.1", int(port)), timeout=PATIENCE_S) as rude:
             rude.sendall(b"\xff\x00garbage\r\n\r\n")
             assert b"400" in rude.recv(4096)
@@ -621,7 +620,7 @@ def test_a_monitor_shows_its_page_while_it_runs(echo: Echo, tmp_path: Path) -> N
 
 
 def names(figure: Figure) -> list[str]:
-    """Names of everything that has one."""
+    """The names of all artists that have one."""
     return [str(artist.get_gid()) for artist in figure.findobj() if artist.get_gid()]
 
 
@@ -753,7 +752,7 @@ def test_a_graph_of_months_is_drawn_from_hours(tmp_path: Path) -> None:
     assert status(["graph", str(path), "--last", "2w", "-o", str(out)]) == 0
     assert status(["graph", str(path), "--last", "90 d", "-o", str(out)]) == 0
     assert "each column 3 h" in out.read_text()
-    # A probe an hour is no gap of an hour, whatever the span.
+    # With a probe an hour there are no gaps, whatever the span.
     graph = importlib.import_module("sojourn_live.cli.graph")
     with Reader(path) as reader:
         whole = begin // 10800 * 10800 + 10800

@@ -1,5 +1,5 @@
-"""What a monitor keeps: nothing is lost on the way up, quantiles are those of the probes, and no
-end of a program breaks it."""
+"""The monitor's store: roll-ups lose nothing, quantiles are those of the probes, and killing the
+program does not break the file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ S = 10**9
 BEGIN_S = 1_700_000_000
 FOR_EVER = Keep(None, None, None, None, None)
 RESOLUTION = 0.008
-"""Of the histograms: no bin is wider."""
+"""The relative width of the histograms' widest bin."""
 
 
 def samples(
@@ -117,8 +117,8 @@ def test_counts_are_conserved_at_every_width(
     path = tmp_path_factory.mktemp("store") / "monitor.db"
     with Store.open(path, FOR_EVER) as store:
         ids = [store.target(name, "192.0.2.1", 100 * MS) for name in ("a", "b")]
-        # In any order and in any parts: a loss is known later than the replies after it, and a
-        # clock may be stepped back.
+        # Samples come in any order and in any parts: a loss is known later than the replies after
+        # it, and a clock may be stepped back.
         for n in range(parts):
             for i, (target, t_ns, rtt_ns) in enumerate(probes):
                 if i % parts == n:
@@ -143,8 +143,8 @@ def test_counts_are_conserved_at_every_width(
 
 
 def test_quantiles_of_an_hour_are_the_hour_s_and_not_those_of_its_seconds(tmp_path: Path) -> None:
-    # Each second has nine probes of about 10 ms and one of 200: the median second has its p90 near
-    # 29 ms, and so has not the hour.
+    # Each second has nine probes of about 10 ms and one of 200 ms: the p90 of a median second is
+    # near 29 ms, but that of the hour is not.
     rng = np.random.default_rng(1)
     n = 36_000
     t = BEGIN_S // 3600 * 3600 * S + np.arange(n) * 100 * MS
@@ -197,7 +197,7 @@ def test_what_leaves_its_window_goes_and_the_rest_stays(tmp_path: Path) -> None:
         target = store.target("a", "192.0.2.1", S)
         store.add(samples(target, [(BEGIN_S + i) * S for i in range(4000)], [MS] * 4000))
         store.commit()
-        # Time passes: as far as a window reaches, at two seconds each second.
+        # While time passes, the window's end moves by two seconds each second.
         for minute in range(60):
             store.expire(BEGIN_S + 4000, 60.0 * minute)
     with Reader(tmp_path / "m.db") as reader:
@@ -206,7 +206,7 @@ def test_what_leaves_its_window_goes_and_the_rest_stays(tmp_path: Path) -> None:
         seconds = [row.t_s for row in reader.rows(target, 1, 0, 2**40)]
         assert BEGIN_S + 2999 <= seconds[0] <= BEGIN_S + 3000
         assert sum(row.sent for row in reader.rows(target, 10, 0, 2**40)) == 4000
-        # A span that begins before the seconds do is read from what goes back further.
+        # A span that begins before the roll-ups of a second is read from wider ones.
         assert reader.width(BEGIN_S + 3500, 1) == 1
         assert reader.width(BEGIN_S, 1) == 10
         assert reader.width(BEGIN_S, 59) == 10
@@ -220,7 +220,7 @@ def test_a_clock_that_runs_wild_throws_little_away(tmp_path: Path) -> None:
             samples(target, [(BEGIN_S + i) * S for i in range(0, DAY_S, 60)], [MS] * (DAY_S // 60))
         )
         store.commit()
-        # For an hour it is ten years later.
+        # The clock is ten years ahead for an hour.
         for minute in range(60):
             store.expire(BEGIN_S + 3650 * DAY_S, 60.0 * minute)
     with Reader(tmp_path / "m.db") as reader:
@@ -255,11 +255,12 @@ def test_what_was_committed_survives_kill_9_and_is_gone_on_with(tmp_path: Path) 
             assert writer.stdout is not None
             said = [writer.stdout.readline() for _ in range(40)]
             writer.send_signal(signal.SIGKILL)
-            told = int((said + writer.stdout.readlines())[-1])
+            last = int((said + writer.stdout.readlines())[-1])
         with Reader(path) as reader:
             t_ns, _ = reader.probes(1, 0, 2**33)
-            # All that it said was committed, and at most the one that it was about to say.
-            assert t_ns.size - kept - told in (0, 1)
+            # All probes that it reported are committed, and at most one that it had not yet
+            # reported.
+            assert t_ns.size - kept - last in (0, 1)
             assert np.diff(t_ns).min() == np.diff(t_ns).max() == S // 10
             kept = int(t_ns.size)
             for width in WIDTHS:
@@ -274,7 +275,7 @@ def test_a_commit_that_fails_is_made_up_for_by_the_next(tmp_path: Path) -> None:
     with Store.open(tmp_path / "m.db") as store:
         target = store.target("a", "192.0.2.1", S)
         store.add(samples(target, [BEGIN_S * S], [MS]))
-        # The same probe once more: its key is taken, half-way through.
+        # The second insert of the same probe fails on its key, half-way through the transaction.
         store.add(samples(target, [BEGIN_S * S], [MS]))
         with pytest.raises(StoreError, match="UNIQUE"):
             store.commit()
@@ -301,7 +302,7 @@ def test_a_full_disk_is_told_and_what_was_written_is_kept(tmp_path: Path) -> Non
         assert "make room" in refused.value.hint
     with Reader(tmp_path / "m.db") as reader:
         assert [row.sent for row in reader.rows(target, 3600, 0, 2**40)] == [1]
-    # Closed all the same: the next one may write.
+    # The store was closed nevertheless: the next one may write.
     Store.open(tmp_path / "m.db").close()
 
 
@@ -409,7 +410,7 @@ def test_the_span_is_that_of_the_probes(tmp_path: Path) -> None:
 
 
 class Clocks:
-    """Three clocks that do as they are told."""
+    """Three clocks that a test sets."""
 
     def __init__(self) -> None:
         self.monotonic, self.day, self.boot = 1000 * S, BEGIN_S * S, 1000 * S

@@ -1,5 +1,5 @@
-"""What sojourn 0.1 measured opens, and a measurement of 0.2.0 before columns were added to its tables
-(sojourn/tests/test_format_1.py has the same of simulations)."""
+"""Measurements of sojourn 0.1 can be opened, and so can one of 0.2.0 from before columns were added
+to its tables (sojourn/tests/test_format_1.py has the same tests of simulations)."""
 
 from __future__ import annotations
 

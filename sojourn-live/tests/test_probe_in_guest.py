@@ -16,7 +16,8 @@ pytestmark = pytest.mark.usefixtures("kernel_uml")
 
 
 def test_the_static_program_measures_in_a_guest(tmp_path: Path) -> None:
-    """sojourn-probe at both ends of the wire, without a library or a shell: a router in small."""
+    """sojourn-probe at both ends of the wire, without a library or a shell, as on a small
+    router."""
     guest = ready("uml").guest
     assert guest is not None
     shutil.copy(probe_of_the_tree(), tmp_path / "sojourn-probe")
@@ -31,5 +32,5 @@ def test_the_static_program_measures_in_a_guest(tmp_path: Path) -> None:
     assert download.mbps["down"] == pytest.approx(9.5, abs=0.4)
     assert upload.mbps["up"] == pytest.approx(9.5, abs=0.4)
     assert upload.induced is not None
-    # Four windows stand in front of the card: how large they become is the guest's memory's matter.
+    # Four windows wait before the card; their size depends on the guest's memory.
     assert 5 < upload.induced.p95.value < 1000 * 1.2

@@ -1,5 +1,5 @@
-"""A shaper's plan: what the words for each discipline and link layer are, what is chosen for a
-rate, what is refused. Whose an interface's entry in the journal is."""
+"""A shaper's plan: the words for each discipline and link layer, the choices for a rate, and
+refusals. And the journal: which shaper an interface's entry belongs to."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_cake_s_own_words_stand() -> None:
     ("link", "interface", "rate", "charge", "stab"),
     [
         ("ethernet", ETH0, 18_000_000, " overhead 24 mpu 84", None),
-        # 40 bytes in ATM cells, 14 of which Linux counts already.
+        # 40 bytes in ATM cells; Linux already counts 14 of them.
         ("pppoe-llcsnap", ETH0, 18_000_000, " overhead 26 linklayer atm", None),
         # 8 bytes are less than the Ethernet header that Linux counts.
         ("ipoa-vcmux", ETH0, 18_000_000, " linklayer atm", -6),
@@ -168,7 +168,7 @@ def test_every_discipline_goes_with_every_link_layer(kind: str, link: str) -> No
         done = plan(WantedShape(5 * 10**6, 20 * 10**6, kind, LINK_LAYERS[link]), interface, EMPTY)
         for operation in done.operations:
             if isinstance(operation, tc.SetClass):
-                # What the kernel's 16 bits hold.
+                # The kernel has 16 bits for it.
                 assert 0 <= operation.overhead_bytes < 2**16
                 assert operation.cells in ("none", "atm")
         assert all(" -" not in line.replace("stab overhead -", "") for line in done.commands)
@@ -191,7 +191,7 @@ def test_a_full_packet_fits_the_burst_and_the_target_at_every_rate(
                 assert target + 1000 >= (mtu + 14) * 8 * 10**9 // bps
                 assert interval == target + 95 * 10**6
             case tc.AddQdisc(_, _, _, Qdisc(params={"target_ns": target})):
-                # PIE's own, and no less than a full packet's time.
+                # PIE's own target, and at least a full packet's time.
                 assert target >= 15 * 10**6
                 assert target + 1000 >= (mtu + 14) * 8 * 10**9 // bps
             case tc.AddQdisc(_, _, _, Qdisc(params={"kind": "bfifo", "limit": limit})):
@@ -253,7 +253,7 @@ def test_what_somebody_put_there_is_removed_first_and_told_of() -> None:
         " del " in line
         for line in commands(wanted("18mbit", "90mbit"), former=replace(EMPTY, things=(default,)))
     )
-    # What is left alone is not removed.
+    # A direction that is not shaped keeps its qdisc.
     assert not any("ingress" in line for line in commands(wanted("18mbit"), former=former))
 
 
@@ -348,7 +348,7 @@ def test_the_loopback_is_no_line() -> None:
         plan(wanted(), replace(ETH0, name="lo", kind="loopback"), EMPTY)
 
 
-# ------------------------------------------------------------------------------------------- told
+# ------------------------------------------------------------------------------------------ notes
 
 
 @pytest.mark.parametrize(
@@ -378,13 +378,13 @@ def test_what_the_person_should_know_is_said(
 
 def test_nothing_is_said_where_there_is_nothing_to_say() -> None:
     assert plan(wanted("18mbit", "90mbit", "fq_codel", "docsis"), ETH0, EMPTY).notes == ()
-    # cake takes large packets apart itself, and knows PTM.
+    # cake splits large packets itself, and knows PTM.
     offloaded = replace(ETH0, offloads=("gro", "tso", "gso"))
     assert plan(wanted("1mbit", "9mbit", "cake", "pppoe-ptm"), offloaded, EMPTY).notes == ()
 
 
 def test_a_discipline_s_words_are_the_scenario_s() -> None:
-    # What the simulator takes for a prediction is what is applied.
+    # The prediction simulates the same options that are applied.
     last = commands(wanted("5mbit", qdisc="fq_codel target 8ms"))[-1]
     applied = Qdisc.parse(re.sub(r".* handle 10: ", "", last))
     assert applied.params["target_ns"] == 8 * 10**6
@@ -398,7 +398,7 @@ ENTRY = journal.ShaperEntry("eth0", {}, (), None, EMPTY, 0.0, 60.0, state="appli
 def test_a_later_process_with_the_watchdogs_number_is_not_the_watchdog() -> None:
     pid, started = journal.process(os.getpid())
     assert replace(ENTRY, watchdog=(pid, started)).watched
-    # The same number, begun a tick (10 ms) later.
+    # The same process id, started a tick (10 ms) later.
     assert not replace(ENTRY, watchdog=(pid, str(int(started) + 1))).watched
     assert not ENTRY.watched
 
@@ -417,7 +417,7 @@ def test_a_watchdog_puts_back_only_what_it_watches_over(
     monkeypatch.setattr(apply, "put_back", put_back)
     pid, started = journal.process(os.getpid())
     with journal.locked():
-        # A later start: the interface was undone and shaped again, with a watchdog of its own.
+        # A later start time: the interface was undone and shaped again, with another watchdog.
         journal.save(replace(ENTRY, watchdog=(pid, str(int(started) + later))))
     watchdog._roll_back("eth0", "it was not confirmed in time")
     entry = journal.load("eth0")

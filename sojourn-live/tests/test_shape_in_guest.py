@@ -1,5 +1,5 @@
-"""What `sojourn shape` prints, carried out by a real Linux that has the disciplines: each is taken,
-and cures the line."""
+"""The commands that `sojourn shape` prints, run by a real Linux that has the disciplines: the
+kernel accepts each of them, and it cures the line."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ to = "server"
 
 
 BRIEF = {"duration": "200 ms", "warmup": "0 s"}
-"""For what is seen before the traffic begins."""
+"""For tests that only need the state before the traffic begins."""
 pytestmark = pytest.mark.usefixtures("kernel_uml")
 
 
 def printed(device: str, wanted: WantedShape) -> list[str]:
-    """The commands for a card that had nothing."""
+    """The commands for a card without qdiscs."""
     card = Interface(device, 2, "ethernet", 1500, 14, 1, 1000, True, 10**8, ())
     return plan(wanted, card, Former(device, 2, 1, 1000, (), "")).commands
 
@@ -84,8 +84,8 @@ def printed(device: str, wanted: WantedShape) -> list[str]:
 def pings_ms(
     lines: list[str], out: Path, monkeypatch: pytest.MonkeyPatch, **changes: str
 ) -> dict[str, float]:
-    """The ping's RTT where these commands were given at the client before the traffic began; CARD
-    is its card there."""
+    """The ping's RTT after these commands were run at the client before the traffic; CARD is the
+    name of its card."""
     unchanged = planning.plan
 
     def shaped(*arguments: Any) -> planning.Planned:
@@ -117,7 +117,7 @@ def test_without_a_shaper_the_modem_is_bloated(
 
 @pytest.mark.parametrize(
     ("qdisc", "most_ms"),
-    # fq_codel and cake let pings pass, CoDel and a short queue let them wait for what is there. The
+    # fq_codel and cake let pings overtake, under CoDel and a short queue they wait behind it. The
     # guest has no conntrack, which nat needs.
     [
         *[("fq_codel", 5), ("cake nonat", 5), ("codel", 40), ("pfifo limit 10", 20)],
@@ -146,15 +146,15 @@ def test_what_shape_prints_cures_it(
 def test_netlink_makes_what_tc_makes(
     qdisc: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the kernel tells of its options is the same."""
-    unchanged, told = planning.plan, []
+    """The options that the kernel reports are the same."""
+    unchanged, options = planning.plan, []
 
     def noting(realised: Realised, measured: Archive) -> Tables:
         kind = measured.index["qdisc_kinds"].index(qdisc.split()[0])
         rows = measured.tables["qdisc"]
         row = int((rows["kind"] == kind).argmax())
         at = int(rows["options_at"][row])
-        told.append(measured.blob[at : at + int(rows["options_bytes"][row])])
+        options.append(measured.blob[at : at + int(rows["options_bytes"][row])])
         return tables(realised, measured)
 
     def by_netlink(*arguments: Any) -> planning.Planned:
@@ -173,14 +173,14 @@ def test_netlink_makes_what_tc_makes(
     engines.run(scenario, engine="kernel-uml", out=tmp_path / "tc")
     monkeypatch.setattr(planning, "plan", by_netlink)
     engines.run(scenario, engine="kernel-uml", out=tmp_path / "netlink")
-    assert told[0] == told[1]
-    assert len(told[0]) > 40
+    assert options[0] == options[1]
+    assert len(options[0]) > 40
 
 
 @pytest.mark.parametrize("qdisc", ["fq_codel", "cake nonat", "codel"])
 def test_both_ways_are_taken(qdisc: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At a device of its own, because what the tests' taps hang on the cards stands where a shaper
-    of what arrives would."""
+    """Uses a separate device, because the tests' taps occupy the place of an ingress shaper on the
+    cards."""
     lines = printed("shaped", WantedShape(9_000_000, 90_000_000, qdisc, None))
     assert any("mirred" in line for line in lines)
     lines = ["ip link add shaped type veth peer name other", *lines]

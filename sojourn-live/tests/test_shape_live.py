@@ -1,5 +1,5 @@
-"""The shaper on real interfaces, in namespaces made for it: it cures, it is taken back exactly, and
-also when whoever applied it is killed."""
+"""The shaper on real interfaces, in network namespaces: it cures, and it is rolled back exactly,
+also if the process that applied it is killed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from live_network import (
 COUNTED = re.compile(r"refcnt \d+ ?|direct_packets_stat \d+|\bref \d+ bind \d+")
 TRAFFIC = Path(__file__).parent / "live_traffic.py"
 UP = Bottleneck(8_000_000, 200_000)
-"""200 ms."""
+"""Up to 200 ms of queue."""
 DOWN = Bottleneck(8_000_000, 200_000)
 
 
@@ -42,7 +42,7 @@ def net() -> Iterator[LiveNetwork]:
 
 @pytest.fixture(autouse=True)
 def as_it_was(net: LiveNetwork) -> Iterator[None]:
-    """Each test begins and ends with the client's interface as the kernel made it."""
+    """Checks that each test begins and ends with the client's interface in its initial state."""
     before = shown(net)
     yield
     sojourn(net, "shape", "eth0", "--undo", check=False)
@@ -62,7 +62,7 @@ def sojourn(net: LiveNetwork, *words: str, check: bool = True) -> subprocess.Com
 
 
 def shown(net: LiveNetwork, device: str = "eth0") -> str:
-    """What tc says of a device, without what is counted."""
+    """tc's description of a device, without counters."""
     lines = ["qdisc", "class", "filter"]
     words = [net.tc("client", f"-d {word} show dev {device}") for word in lines]
     words.append(
@@ -74,7 +74,7 @@ def shown(net: LiveNetwork, device: str = "eth0") -> str:
 
 
 def same_but_for_numbers(words: str) -> str:
-    """Two devices with the same queues; addresses differ."""
+    """The text with addresses removed, which differ between devices with the same queues."""
     return re.sub(r"([0-9a-f]{2}:){5}[0-9a-f]{2}", "", words)
 
 
@@ -98,7 +98,7 @@ def wait_ms(net: LiveNetwork, direction: str) -> float:
 def test_a_short_queue_in_front_of_a_long_one_cures_it(net: LiveNetwork, direction: str) -> None:
     longest = {"up": UP, "down": DOWN}[direction].longest_wait_ms
     before = wait_ms(net, direction)
-    # They keep the queue between half full and full; what is above all of it is the host's.
+    # They keep the queue between half full and full; delay above that is the host's.
     assert 0.5 * longest < before < 1.3 * longest
     limit = 12 * FULL_PACKET
     sojourn(
@@ -106,8 +106,8 @@ def test_a_short_queue_in_front_of_a_long_one_cures_it(net: LiveNetwork, directi
         *("--apply", "--confirm-within", "0s"),
     )
     after = wait_ms(net, direction)
-    # The queue that is left is ours, of 12 packets: 29 ms. What arrives has crossed the line before
-    # we drop it, so the rate is well below the line's.
+    # Only our queue of 12 packets remains: 29 ms. Packets that we drop have already crossed the
+    # line, so the rate is well below the line's.
     assert after < 1.5 * limit * 8e3 / 5e6
     sojourn(net, "shape", "eth0", "--undo")
     assert wait_ms(net, direction) > 0.5 * longest
@@ -138,7 +138,7 @@ def test_the_printed_commands_do_what_apply_does(net: LiveNetwork, options: list
     net.run("client", "ip", "link", "del", "sj-eth0", check=False)
     sojourn(net, "shape", "eth0", *options, "--apply", "--confirm-within", "0s")
     for device, words in by_hand.items():
-        # Actions count up from the first that the namespace ever had.
+        # Actions are numbered from the first that the namespace ever had.
         assert re.sub(r"index \d+", "", same_but_for_numbers(shown(net, device))) == re.sub(
             r"index \d+", "", words
         )
@@ -146,8 +146,8 @@ def test_the_printed_commands_do_what_apply_does(net: LiveNetwork, options: list
 
 # ----------------------------------------------------------------------------------- the way back
 
-# Somebody's own shaper, as sqm-scripts makes one, with a size table, a filter for what arrives, and
-# another policy for a subnet.
+# A user's own shaper, such as sqm-scripts makes, with a size table, an ingress filter, and another
+# policy for a subnet.
 SOMEBODY_S = """
 ip link add name ifb4eth0 type ifb
 ip link set ifb4eth0 up
@@ -182,8 +182,8 @@ tc filter add dev eth0 parent 1: protocol ip prio 2 handle 3:7:1 u32 ht 3:7: mat
 tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 10.1.0.0/16 hashkey mask 0x000000ff at 16 link 3:
 tc filter add dev eth0 parent 1: protocol ip prio 9 u32 match ip dst 10.2.0.0/16 hashkey mask 0x0000000f at 16 link 4:
 """
-"""Hash tables of one preference to which filters of others link, and preferences that were not made
-in their order."""
+"""Hash tables of one preference to which filters of other preferences link, and preferences that
+were not created in their order."""
 SHAPED = ("shape", "eth0", "--up", "7mbit", "--down", "7mbit", "--qdisc", "bfifo", "--apply")
 
 
@@ -252,7 +252,7 @@ def test_confirmed_it_stays(net: LiveNetwork) -> None:
 
 
 def watchdogs(net: LiveNetwork) -> list[int]:
-    """The processes on the client that watch over a shaper."""
+    """The watchdog processes on the client."""
     found = []
     for pid in net.run("client", "ip", "netns", "pids", "client").stdout.split():
         try:
@@ -292,7 +292,7 @@ def test_killed_before_it_was_confirmed_what_was_there_comes_back(
 
 def test_the_end_of_its_session_does_not_reach_the_watchdog(net: LiveNetwork) -> None:
     before = shown(net)
-    # A terminal's end: its whole session is hung up, then killed.
+    # When a terminal is closed, its whole session gets SIGHUP, then SIGKILL.
     words = net.command(
         "client", sys.executable, "-m", "sojourn", *SHAPED, "--confirm-within", "2s"
     )
@@ -409,8 +409,7 @@ def test_what_the_kernel_lacks_is_said_in_its_words_and_nothing_is_done(net: Liv
 
 
 def test_a_state_that_could_not_be_put_back_is_not_touched(net: LiveNetwork) -> None:
-    # The preference that was made first has one filter left, and that links to a table of the
-    # second.
+    # The first preference has one filter left, which links to a table of the second.
     theirs = """
 tc qdisc add dev eth0 root handle 1: htb default 1
 tc class add dev eth0 parent 1: classid 1:1 htb rate 5mbit

@@ -1,5 +1,5 @@
-"""sojourn-probe, the static program: it and the package measure each other over loopback, and what
-it keeps becomes a Run. `make probe` builds it."""
+"""sojourn-probe, the static program: it and the package measure each other over loopback, and its
+file becomes a Run. `make probe` builds it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def say(program: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[
 
 @contextlib.contextmanager
 def started(program: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str, int]]:
-    """A server, and where it listens first."""
+    """A server, and its first address and port."""
     pipe = subprocess.PIPE
     with subprocess.Popen([program, *words], stdout=pipe, stderr=pipe, text=True) as server:
         assert server.stdout is not None
@@ -76,7 +76,7 @@ def started(program: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str],
 
 @contextlib.contextmanager
 def serving(caps: Caps | None = None, secret: str = "") -> Iterator[int]:
-    """The package's server on loopback; its port."""
+    """The package's server on loopback. Yields its port."""
     server = Server(port=0, caps=caps, secret=secret)
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -115,8 +115,8 @@ def test_it_is_one_static_file_that_a_router_has_room_for(program: Path) -> None
 
 
 def test_its_defaults_are_those_of_the_package(program: Path) -> None:
-    told = say(program, "--help").stdout
-    serve, _, rest = told.partition("sojourn-probe measure [")
+    printed = say(program, "--help").stdout
+    serve, _, rest = printed.partition("sojourn-probe measure [")
     client, _, responsiveness = rest.partition("sojourn-probe rpm serve [")
 
     def default(part: str, option: str) -> str:
@@ -159,16 +159,16 @@ def test_its_client_measures_against_the_package_and_what_it_keeps_is_a_run(
     with serving() as port:
         done = say(program, "measure", f"127.0.0.1:{port}", *SHORT, "--json", "-o", str(file))
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert [phase["name"] for phase in told["phases"]] == [
+    printed = json.loads(done.stdout)
+    assert [phase["name"] for phase in printed["phases"]] == [
         *("idle", "download", "upload", "both", "idle"),
     ]
     run = probe_file.read(file)
     assert run.meta.engine == "live"
     found = findings.find(run)
-    assert found.target == told["target"] == "server udp"
-    # The same numbers, by whoever computes them.
-    for row, phase in zip(found.rows, told["phases"], strict=True):
+    assert found.target == printed["target"] == "server udp"
+    # Both programs compute the same numbers.
+    for row, phase in zip(found.rows, printed["phases"], strict=True):
         (target,) = phase["targets"]
         rtt = target["rtt_ms"]
         ours = row.spread
@@ -221,9 +221,9 @@ def test_sojourn_import_takes_what_it_kept(program: Path, tmp_path: Path) -> Non
     assert re.search(r"^download +\d", done.stdout, re.MULTILINE)
     assert re.search(r"^(The phase .* adds the most delay|Every load adds less)", done.stdout, re.MULTILINE)
     words = [sys.executable, "-m", "sojourn", "import", str(file), "-o", str(tmp_path / "run")]
-    told = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stderr
-    assert "server udp" in told.stdout
+    printed = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert printed.returncode == 0, printed.stderr
+    assert "server udp" in printed.stdout
     run = Run.open(tmp_path / "run")
     assert run.seeds == (1,)
     assert run.table("probe", 1).height > 50
@@ -235,9 +235,11 @@ def test_ecn_and_a_codepoint_are_asked_for_by_either(program: Path, tmp_path: Pa
         words = ("--phase", "idle", "--phase", "upload", *SHORT, "--ecn", "--dscp", "ef", "--json")
         done = say(program, "measure", f"127.0.0.1:{port}", *words, "-o", str(file))
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)["marks"]
-    assert told["answered"]
-    assert all(one["arrived"] == [{"ds": one["ds"], "count": one["sent"]}] for one in told["path"])
+    printed = json.loads(done.stdout)["marks"]
+    assert printed["answered"]
+    assert all(
+        one["arrived"] == [{"ds": one["ds"], "count": one["sent"]}] for one in printed["path"]
+    )
     found = findings.find(probe_file.read(file)).marks
     assert found is not None
     assert {one.fate for one in found.path} == {"kept"}
@@ -321,7 +323,7 @@ def test_a_client_that_is_killed_has_kept_the_phases_until_then(
         with subprocess.Popen([program, *words], stderr=subprocess.PIPE, text=True) as client:
             assert client.stderr is not None
             client.stderr.readline()
-            # It is taken before anything is measured, even from one that would replace it.
+            # The file is locked before anything is measured, also against --force.
             second = say(program, *words, "--force")
             assert (second.returncode, second.stdout) == (2, "")
             assert "another process is measuring into" in second.stderr
@@ -335,7 +337,7 @@ def test_a_client_that_is_killed_has_kept_the_phases_until_then(
         assert (idle.name, idle.complete) == ("idle", True)
         assert run.table("probe").height > 3
         assert "was killed, or is measuring still" in run.meta.facts["1"]["why"]
-        # What it has kept is not written over, unless that is asked for.
+        # Its file is not overwritten without --force.
         third = say(program, *words)
         assert third.returncode == 2
         assert "is not empty" in third.stderr

@@ -1,5 +1,5 @@
-"""Tuning without a line: the scenario of a prediction and the laws that it must show, which rates
-are tried, which is chosen, how a prediction is judged."""
+"""Tuning without a line: the scenario of a prediction and the laws that it must obey, the tried
+rates, the choice, and the quality of a prediction."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from sojourn_live.shape.prediction import (
 S, MS = 10**9, 10**6
 ETH0 = Interface("eth0", 2, "ethernet", 1500, 14, 1, 1000, True, 10**9, ())
 LINE = LineModel("up", 4_800_000, 20 * MS, 60_000, Interval(100, 90, 110))
-"""5 Mbit/s on the wire; its queue takes 96 ms."""
+"""5 Mbit/s on the wire, with a queue of 96 ms."""
 LOAD = Load(2, "cubic", 6 * S, 50 * MS)
 BFIFO = WantedShape(None, None, "bfifo limit 12000")
 DIRECTIONS = ("up", "down")
@@ -72,8 +72,8 @@ def test_the_load_is_the_host_s_congestion_control_with_the_ecn_that_it_asks_for
     tcp = made.realise(1).flows[0].tcp
     assert tcp is not None
     assert (tcp.congestion, tcp.ecn, tcp.accecn) == (simulated, bool(ecn), ecn == "accecn")
-    told = caveats(WantedShape(None, None, "fq_codel"), host)
-    assert bool(told) == (simulated != host)
+    notes = caveats(WantedShape(None, None, "fq_codel"), host)
+    assert bool(notes) == (simulated != host)
 
 
 @pytest.mark.parametrize("link", [None, *LINK_LAYERS])
@@ -85,7 +85,7 @@ def test_every_shaper_has_a_scenario(direction: str, qdisc: str, link: str | Non
         made = scenario(replace(LINE, direction=direction), wanted, ETH0, LOAD, bps)
         shaped = {one.name: one for one in made.realise(1).links}["shaper"]
         if qdisc == "cake":
-            # It keeps its rate itself, and counts the line's cells.
+            # cake shapes by itself, and counts the line's cells.
             assert (shaped.shaper, shaped.qdisc.params.get("bandwidth")) == (None, bps)
             continue
         assert (shaped.shaper is None) == (bps is None)
@@ -133,7 +133,7 @@ def test_what_the_simulator_lacks_is_said() -> None:
 
 
 def test_a_line_s_rate_is_counted_as_its_shaper_counts() -> None:
-    # 1500 bytes of IP hold 1448 of data; Linux counts 1514, DSL's cells 33 of 53 bytes each.
+    # 1500 bytes of IP contain 1448 of data; Linux counts 1514, DSL counts 33 cells of 53 bytes.
     assert wire_share(None, 1500) == pytest.approx(1514 / 1448)
     assert wire_share(LINK_LAYERS["pppoe-llcsnap"], 1500) == pytest.approx(33 * 53 / 1448)
     assert wire_share(LINK_LAYERS["pppoe-ptm"], 1500) == pytest.approx(1554 / 1448)

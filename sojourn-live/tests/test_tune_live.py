@@ -1,5 +1,5 @@
-"""`sojourn tune` on a line of known rate and queue: what it finds, and that the interface is
-afterwards what it was."""
+"""`sojourn tune` on a line of known rate and queue: its result, and that it restores the
+interface."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from live_network import SERVER, Bottleneck, LiveNetwork, network, wait_until
 from sojourn.records import Run
 
 UP = Bottleneck(6_000_000, 150_000)
-"""200 ms."""
+"""Up to 200 ms of queue."""
 TUNE = ("tune", "eth0", SERVER, "--up", "--qdisc", "bfifo", "--cc", "reno", "--length", "3 s")
 PATIENCE_S = 300.0
 
@@ -68,14 +68,14 @@ def test_it_finds_the_rate_above_which_the_queue_is_the_line_s(
     whole = json.loads(done.stdout)
     shapes.check("tune", whole)
     (found,) = whole["results"]
-    # 5 Mbit/s: a queue of 20 ms in the shaper. 9 Mbit/s: the shaper never acts, the line's own
+    # At 5 Mbit/s the shaper has a queue of 20 ms. At 9 Mbit/s it never acts, and the line's own
     # queue fills.
     slow, fast = found["measured"]
     assert slow["added_p95_ms"] < 60 < fast["added_p95_ms"]
     assert found["chosen_bps"] == found["foretold_bps"] == 5_000_000
     assert found["line"]["bps"] == pytest.approx(UP.bps, rel=0.1)
     assert found["line"]["buffer_bytes"] == pytest.approx(UP.limit_bytes, rel=0.25)
-    # What was foretold of the line without a shaper is what was measured of it.
+    # The prediction of the line without a shaper equals its measurement.
     assert found["no_shaper"]["predicted"]["added_p95_ms"] == pytest.approx(
         UP.longest_wait_ms, rel=0.2
     )

@@ -1,5 +1,5 @@
-"""The verbs of a live line as their users meet them, where nothing is sent: wrong input told kindly,
-and what is said on stderr."""
+"""The verbs of a live line on the command line, without traffic: errors for wrong input, and the
+messages on stderr."""
 
 from __future__ import annotations
 

@@ -547,7 +547,7 @@ def test_what_an_invalid_run_has_no_say_in_is_said_everywhere_and_ends_with_1(
         for name in ("index.html", "adt/index.html"):
             text = (tmp_path / "out" / name).read_text()
             assert text.count("seed 2: a &lt;clock&gt; was wrong") == 1
-            assert text.index("verdicts on them say nothing") < text.index("<h2")
+            assert text.index("verdicts on them mean nothing") < text.index("<h2")
         rows = json.loads((tmp_path / "out" / "adt" / "rows.json").read_text())
         assert [why.partition("seed")[2] for why in rows["invalid"]] == [" 2: a <clock> was wrong"]
     assert status(["reproduce", "--json", "-q"]) == 1
@@ -697,7 +697,7 @@ def test_the_sentence_counts_predictions_and_sets_the_others_beside_them(
     found = reproduce([both], out=tmp_path / "out")
     said = page.sentence(found)
     assert said.startswith("Predicted numbers: 1 of 2 reproduced, 0 in direction, 1 not. ")
-    assert "proves nothing; reproduced are input numbers 1 of 1, fitted numbers 1 of 2." in said
+    assert "prove nothing; reproduced are input numbers 1 of 1, fitted numbers 1 of 2." in said
     overview = page.write(found, tmp_path / "out").read_text()
     row = overview[overview.index('href="adt/index.html"') :]
     cells = re.findall(r'<td class="number"[^>]*>([^<]*)</td>', row)[:8]

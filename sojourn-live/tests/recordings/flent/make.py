@@ -1,14 +1,14 @@
-"""Writes flent files and what flent says of them. Run by a Python that has flent 2.3.0:
+"""Writes flent files and flent's own numbers of them. Run it with a Python that has flent 2.3.0:
 
     python make.py FOLDER                # the recordings of this folder
     python make.py FOLDER --every        # a file of version 4 for each of flent's tests
 
-The values are drawn here. flent's own code makes the rest of a file of them: which series a test has
-(its test files), columns and computed series (its aggregator and runners), the file (its ResultSet).
-Files of older versions are written from that. `said.json` has flent's means (its summary formatter)
-and its loss rate (`raw_seq_loss`) of each series, a qdisc's drops, after flent read the file again, and how many
-seconds each stream ran from x = 0 on: without pings that is the end of the first sample.
-"""
+The values are drawn here. flent's own code makes the rest of a file: the series of a test (its test
+files), columns and computed series (its aggregator and runners), and the file (its ResultSet).
+Files of older versions are converted from it. `said.json` has, after flent read the file again,
+flent's means (its summary formatter) and its loss rate (`raw_seq_loss`) of each series, a qdisc's
+drops, and the seconds that each stream ran from x = 0 on. Without pings x = 0 is the end of the
+first sample."""
 
 import argparse
 import gzip
@@ -57,7 +57,7 @@ def options(test: str, special: dict | None = None) -> settings.Settings:
 
 
 def environment(test: str, made: settings.Settings) -> dict:
-    """What flent's test file says; TOTAL_LENGTH goes to the settings, as in flent."""
+    """The environment of flent's test file; TOTAL_LENGTH is copied to the settings, as in flent."""
     made.TOTAL_LENGTH = LENGTH_S + 2 * 5
     found = testenv.TestEnvironment(made.__dict__, informational=True)
     found.execute(str(Path(testenv.TEST_PATH) / f"{test}.conf"))
@@ -74,8 +74,8 @@ class Drawn:
         self.spans: dict[str, tuple[float, float]] = {}
 
     def stream(self, name: str, config: dict) -> tuple[list, dict]:
-        """netperf's interim results, by a clock of its own. flent's mean is netperf's, over time; in
-        versions without that, it is over samples. So these are evenly apart, unless `uneven`."""
+        """netperf's interim results, by a clock of its own. flent's mean is netperf's, over time;
+        in versions without that, it is over samples. So these are evenly apart, unless `uneven`."""
         start = EPOCH + float(config.get("delay") or 0) + self.rng.uniform(0.02, 0.08)
         length = float(config.get("length") or LENGTH_S)
         uneven = self.special.get("uneven")
@@ -118,7 +118,7 @@ class Drawn:
         return raw, about
 
     def ping(self, *, irtt: bool = False) -> tuple[list, dict]:
-        """Stamped when they are answered; ping's own losses are gaps, irtt tells them."""
+        """Pings, stamped with the time of the reply. Losses are gaps; irtt reports them."""
         raw = []
         for i in range(int(self.total_s / STEP_S)):
             loaded = 5 <= i * STEP_S < 5 + LENGTH_S
@@ -160,7 +160,7 @@ class Drawn:
         return raw, {"UNITS": "misc", "RUNNER": "TcRunner"}
 
     def plain(self, units: str) -> tuple[list, dict]:
-        """Anything else that has a value."""
+        """Any other series of values."""
         raw = [
             {"t": round(EPOCH + i, 6), "val": round(self.rng.uniform(1, 100), 3)}
             for i in range(int(self.total_s))
@@ -188,7 +188,7 @@ COMPUTING = ("average", "smooth_average", "sum", "diff_min", "fairness")
 
 
 class Aggregator(aggregators.TimeseriesAggregator):
-    """flent's, which drawn values are handed to instead of programs' output."""
+    """flent's aggregator, with drawn values instead of programs' output."""
 
     def draw(self, drawn: Drawn, sets: dict) -> None:
         self.drawn = ({}, {"series": {}, "test_parameters": {}}, {})
@@ -211,16 +211,16 @@ class Aggregator(aggregators.TimeseriesAggregator):
             if values:
                 measured[name] = values
             for key in ("tcp_rtt", "tcp_cwnd", "tcp_rtt_var", "tcp_pacing_rate", "dropped"):
-                told = [[point["t"], point[key]] for point in raw if key in point]
-                if told:
-                    measured[f"{name}::{key}"] = told
+                samples = [[point["t"], point[key]] for point in raw if key in point]
+                if samples:
+                    measured[f"{name}::{key}"] = samples
 
     def collect(self) -> tuple:
         return self.drawn
 
 
 def made(test: str, special: dict) -> tuple[dict, dict[str, float]]:
-    """A file's content in version 4, and how long each stream ran from x = 0 on."""
+    """A file's content in version 4, and the seconds that each stream ran from x = 0 on."""
     how = options(test, special)
     env = environment(test, how)
     drawn = Drawn(test, how.TOTAL_LENGTH, special)
@@ -238,7 +238,7 @@ def made(test: str, special: dict) -> tuple[dict, dict[str, float]]:
 
 
 def older(content: dict, version: int | None) -> dict:
-    """The same in an older version."""
+    """The content in an older version."""
     if version == 4:
         return content
     meta = content["metadata"]
@@ -287,7 +287,7 @@ def said(file: Path) -> dict:
 
 
 def write(folder: Path, cases: list) -> None:
-    """Files, and `said.json`."""
+    """Writes the files and `said.json`."""
     folder.mkdir(parents=True, exist_ok=True)
     found = {}
     for test, version, special in cases:
@@ -301,7 +301,7 @@ def write(folder: Path, cases: list) -> None:
 
 
 def every() -> list:
-    """Each of flent's tests of times."""
+    """All of flent's tests with a time axis."""
     tests = sorted(path.stem for path in Path(testenv.TEST_PATH).glob("*.conf"))
     return [
         (test, 4, {})
@@ -314,6 +314,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--every", action="store_true")
-    told = parser.parse_args()
-    write(told.folder, every() if told.every else list(RECORDED))
+    arguments = parser.parse_args()
+    write(arguments.folder, every() if arguments.every else list(RECORDED))
     sys.exit(0)
