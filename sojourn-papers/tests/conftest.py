@@ -1,4 +1,4 @@
-"""Each module of tests is of one paper, its PAPER."""
+"""Fixtures of the papers' tests. Each module tests one paper, its PAPER."""
 
 import pytest
 
@@ -8,11 +8,11 @@ from sojourn_papers import Reproduction
 pytest.register_assert_rewrite("laws")
 
 LONG = {"adt", "buffer-sizing", "codel", "queue-anatomy", "red-droptail"}
-"""Papers of which even the quick version takes `make test` too long."""
+"""Papers whose quick version is too long for `make test`."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what needs the Runs of these."""
+    """Marks tests that need the Runs of these papers as long."""
     for item in items:
         paper = getattr(getattr(item, "module", None), "PAPER", None)
         if paper is not None and paper.id in LONG and "quick" in getattr(item, "fixturenames", ()):

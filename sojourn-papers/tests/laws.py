@@ -1,10 +1,9 @@
-"""What holds of every paper's quick version. A module of tests is of one paper and takes these in;
-it says
+"""Laws of every paper's quick version. A module of tests imports them for one paper, and defines
 
 PAPER        the paper
-MUST_HOLD    how many of its claims must hold
-IN_PART      those that may hold in part, as the seeds fall
-REPRODUCED   numbers that physics settles, whatever the source leaves open
+MUST_HOLD    the number of its claims that must hold
+IN_PART      claims that may hold in part, depending on the seeds
+REPRODUCED   numbers that physics determines, whatever the source leaves open
 UNEXPLAINED  numbers that may miss their tolerance without a reason
 """
 
@@ -69,7 +68,7 @@ def test_every_figure_is_drawn_with_something_in_each_panel(quick: Reproduction)
         panels = figure.axes
         assert panels, picture.id
         assert all(axes.has_data() for axes in panels), picture.id
-        # A logarithmic axis has no zero for a bar to begin at.
+        # A logarithmic axis has no bars, because it has no zero.
         logarithmic = [one for one in panels if "log" in (one.get_xscale(), one.get_yscale())]
         bars = [each for one in logarithmic for each in one.containers]
         assert not [each for each in bars if isinstance(each, BarContainer)], picture.id

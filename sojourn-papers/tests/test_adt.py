@@ -1,5 +1,5 @@
-"""Active Drop-Tail: the quick reproduction once, what must hold in it, and the measures on cases
-worked by hand."""
+"""Active Drop-Tail: one quick reproduction, its laws, and the measures on cases computed by
+hand."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ UNEXPLAINED: set[str] = set()
 
 
 def test_the_table_has_its_20_cells() -> None:
-    # The columns added up by hand.
+    # The sums of the columns, computed by hand.
     sums = {
         "utilisation": 398.06,
         "loss": 19.23,
@@ -104,7 +104,7 @@ def test_the_reading_is_the_one_that_drop_tail_s_row_chooses() -> None:
     targets = published.targets(search.__file__)
     found = search.by_number()
     found[CHOSEN] = found[ON_OTHER_SEEDS]
-    # Figure 2 one way has its rule met for many users, and is not of the table.
+    # Figure 2 one way is not part of the table; its rule holds for many users.
     assert set(found[ONE_WAY]) == {f"figure2/{users}/limit" for users in USERS}
 
     def fitting(name: str, start: str) -> int:
@@ -115,9 +115,9 @@ def test_the_reading_is_the_one_that_drop_tail_s_row_chooses() -> None:
 
     tables = [name for name, reading in READINGS.items() if "DT" in reading.rows]
     whole_row = {name for name in tables if fitting(name, "table/DT/") == 5}
-    # Which of the two sizes of packets it was the row does not tell; the text does.
+    # The row does not determine which of the two packet sizes was used; the text does.
     assert whole_row == {CHOSEN, "one way, packets of 1540 B"}
-    # It contradicts the rest of the table least, too.
+    # The chosen reading also fits the rest of the table best.
     assert max(fitting(name, "table/") for name in tables) == fitting(CHOSEN, "table/")
 
 
@@ -143,7 +143,7 @@ def test_a_cell_of_the_search_comes_out_again() -> None:
 
 
 def _seed(warmup_s: int = 0, **tables: list[dict[str, Any]]) -> Seed:
-    """A seed with these rows, of a run over 12 Mbit/s."""
+    """A seed with these rows, from a run over 12 Mbit/s."""
     meta = SimpleNamespace(
         duration_ns=10 * 10**9,
         warmup_ns=warmup_s * 10**9,
@@ -175,8 +175,8 @@ def _samples(*rows: tuple[int, int, float, int, int]) -> list[dict[str, Any]]:
 
 
 def test_the_five_columns_of_a_link_worked_by_hand() -> None:
-    # 12 Mbit/s for 10 s are 10 000 packets: 9000 left, 1000 of 10 000 were dropped, and they waited
-    # 45 s together.
+    # 12 Mbit/s for 10 s are 10 000 packets: 9000 left after a total wait of 45 s, 1000 were
+    # dropped.
     link = {
         "link": "down",
         "wire_bytes": 9000 * 1500,
@@ -188,7 +188,7 @@ def test_the_five_columns_of_a_link_worked_by_hand() -> None:
         "sojourn_sum_ns": 45 * 10**9,
         "sojourn_max_ns": 7 * 10**6,
     }
-    # Two users who got 6000 and 2000 packets of data: (8)^2 / (2 (36 + 4)) = 0.8.
+    # Two users receive 6000 and 2000 packets of data: (8)^2 / (2 (36 + 4)) = 0.8.
     flows = [
         {
             "flow": "bulk.1",

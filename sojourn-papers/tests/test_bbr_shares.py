@@ -20,7 +20,7 @@ UNEXPLAINED: set[str] = set()
 
 
 def test_what_physics_settles_is_reproduced(quick: Reproduction) -> None:
-    """Nothing here is settled by physics alone; that a queue for each flow shares equally is."""
+    """Physics determines no number here, but equal shares with a queue for each flow."""
     share = quick.evidence.mean(s.LAW[s.law("BBR", "fq_codel")], m.share_percent)
     assert share == pytest.approx(50, abs=10)
 
@@ -46,7 +46,7 @@ def test_the_model_s_limits_are_those_that_its_authors_derive() -> None:
     assert model.share(1e4, 1e6, 0.0) == pytest.approx(
         0.5 * (1 - model.PAUSE_S / model.PROBE_S), rel=0.01
     )
-    # In a shallow one its cap is more than path and queue hold.
+    # In a shallow queue its cap exceeds path and queue.
     assert model.share(1, 100, 0.0) == pytest.approx(1 - model.PAUSE_S / model.PROBE_S)
     assert model.share(8, 33, 0.04, flows=8) > model.share(8, 33, 0.04)
 

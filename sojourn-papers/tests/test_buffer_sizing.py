@@ -72,7 +72,7 @@ def test_the_pair_that_is_nearest_to_100_flows_is_chosen() -> None:
     stored = Evidence(False, {}, searched=PAPER.searched(False))
 
     def off(tcp: str, access: str) -> float:
-        """How far a pair lies from the row of 100 flows, squares of points."""
+        """The distance of a pair from the row of 100 flows, in squared points."""
         return sum(
             (
                 stored.mean(s.SEARCH[s.searched(tcp, access, share)], m.utilisation)
@@ -97,7 +97,7 @@ def test_users_load_the_line(quick: Reproduction) -> None:
 def test_a_larger_buffer_is_never_used_less(quick: Reproduction) -> None:
     for n in (100, 400):
         use = [quick.evidence.mean(s.TABLE[n, share], m.utilisation) for share in s.SHARES]
-        # Full links differ in the packet that the run's end cuts.
+        # Full links differ in the last packet, which the end of the run cuts.
         assert all(less < more + 0.01 for less, more in pairwise(use))
 
 

@@ -57,7 +57,7 @@ def test_the_home_line_s_buffers_fit_most_of_tail_drop_s_numbers() -> None:
     columns = {"drops": "loss", "median": "median", "volume": "volume", "fairness": "fairness"}
 
     def fitting(products: int) -> int:
-        """How many of the table's numbers of Tail Drop fit with such buffers."""
+        """The number of Tail Drop's numbers in the table that fit with these buffers."""
         return sum(
             PAPER_TARGETS[f"table/{kbps}/{way}/{s.TAIL}/{column}"].met(
                 stored.mean(s.HOMES[s.home(products, s.TAIL, kbps)], getattr(m, f"{way}_{name}"))

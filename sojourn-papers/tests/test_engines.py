@@ -1,4 +1,4 @@
-"""A kernel's numbers beside the simulator's: which differ, and what a page has of both."""
+"""A kernel's numbers beside the simulator's: the differing ones, and both on a page."""
 
 import importlib
 import json
@@ -98,9 +98,9 @@ def ours(mean: float, half: float = math.nan) -> Estimate:
     ("kernel", "simulator", "differ"),
     [
         (ours(110, 1), ours(100, 1), True),
-        # Closer than a twentieth, however narrow the intervals are.
+        # The means differ by less than a twentieth, however narrow the intervals are.
         (ours(104, 0.1), ours(100, 0.1), False),
-        # The intervals meet.
+        # The intervals overlap.
         (ours(130, 20), ours(100, 11), False),
         (ours(130, 18), ours(100, 11), True),
         # One seed has no interval.

@@ -32,7 +32,7 @@ def test_the_published_numbers_agree_with_each_other() -> None:
     stated = [number for number in PAPER.numbers if number.published is not None]
     assert (len(PAPER.numbers), len(stated)) == (15, 10)
     assert SAYS["with/longer"] == pytest.approx(SAYS["with/upload"] - SAYS["without/upload"])
-    # 1.5 % is 7 pings of the 457 that 45.7 s of ten pings a second are.
+    # 1.5 % are 7 of the 457 pings that are sent in 45.7 s at ten a second.
     assert round(100 * 7 / (10 * SAYS["without/upload"]), 1) == SAYS["without/loss"]
     assert SAYS["without/idle"] < SAYS["with/median"] < SAYS["without/median"]
 
@@ -78,6 +78,6 @@ def test_the_front_picture_marks_the_published_delays(quick: Reproduction) -> No
         float(np.asarray(line.get_xdata())[0]) for line in axes.lines if line.get_marker() == "D"
     ]
     assert marks == [20, 140, 30]
-    # Dots: a logarithmic axis has no zero for a bar to begin at.
+    # There are dots and no bars, because a logarithmic axis has no zero.
     assert axes.get_xscale() == "log"
     assert not axes.patches

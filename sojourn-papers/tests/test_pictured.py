@@ -1,5 +1,4 @@
-"""What a page has beside verdicts: the data of its figures, what other readings give, links that
-lead somewhere."""
+"""Parts of a page beside verdicts: the data of its figures, other readings, and working links."""
 
 from __future__ import annotations
 
@@ -105,7 +104,7 @@ def test_the_data_of_a_figure_is_what_its_panels_show() -> None:
         ["loss [%]", "loss", "few", "7.0", "6.5", "7.5"],
         ["loss [%]", "loss", "many", "8.0", "7.75", "8.25"],
     ]
-    # Of a grid the numbers themselves, not as they are rounded.
+    # A grid has the numbers themselves, not rounded.
     assert rows[7:] == [
         ["ring", "512", "80", "1.234", "", ""],
         ["ring", "512", "4096", "2.345", "", ""],
@@ -241,7 +240,7 @@ def test_a_number_is_asked_for_under_each_reading_that_changes_it(
     assert longer["the ping"].ours == pytest.approx(20, abs=0.5)
     assert longer["twice"].ours == pytest.approx(40, abs=1)
     assert (matrix.chosen["twice"].fits, longer["twice"].fits) == (True, False)
-    # 11 is within a fifth of 10; a search has no more than it stored.
+    # 11 is within a fifth of 10; a search has only its stored numbers.
     assert set(matrix.others["searched"]) == {"the ping"}
     assert matrix.others["searched"]["the ping"].fits
     # The ping fits as chosen, and 20 ms do not.
@@ -260,8 +259,8 @@ def test_a_number_is_asked_for_under_each_reading_that_changes_it(
     assert tornado.least_contradicted(worse).endswith(
         "were not chosen: searched (1 of 1, as chosen 0): no reason is given."
     )
-    told = replace(worse, refused={"searched": "It was made up."})
-    assert tornado.least_contradicted(told).endswith("as chosen 0): It was made up.")
+    explained = replace(worse, refused={"searched": "It was made up."})
+    assert tornado.least_contradicted(explained).endswith("as chosen 0): It was made up.")
 
 
 def test_a_claim_under_another_reading_is_told_where_its_verdict_changes(
@@ -273,7 +272,7 @@ def test_a_claim_under_another_reading_is_told_where_its_verdict_changes(
     asked = replace(paper, claims=(replace(paper.claims[0], check=measured),))
     [one] = reproduce([asked], out=tmp_path / "out")
     matrix = readings.matrix(asked, one.evidence, one.rows, one.claims)
-    # 20 ms are not below 15; what was not run changes nothing.
+    # 20 ms are not below 15; a reading that was not run changes no claim.
     assert matrix.claims == {"a longer line": {"a line": Verdict.NOT_REPRODUCED}}
     assert "a line is not reproduced" in matrix.described("a longer line")
     assert "a line: not reproduced" in tornado.table(matrix)
@@ -322,7 +321,7 @@ def test_every_link_of_a_page_leads_somewhere(paper: Paper, tmp_path: Path) -> N
             target = (path.parent / file).resolve() if file else path
             assert target.is_file(), link
             assert not place or place in ids(texts[target]), link
-        # An id is one word, and is there once.
+        # An id is one word, and occurs once.
         own = [one for one in ids(text) if one.startswith(("claim-", "number-", "picture-"))]
         assert len(set(own)) == len(own)
         assert not any(" " in one for one in own)
@@ -429,7 +428,8 @@ def test_what_was_searched_as_a_study_is_stored_whole_on_seeds_that_judge_nothin
 @pytest.mark.parametrize("name", papers.NAMES)
 def test_what_stands_for_a_number_s_variant_is_run_by_the_paper(name: str) -> None:
     paper = papers.load(name)
-    # `Paper` checks that the variants exist; here, that each reading changes a published number.
+    # `Paper` checks that the variants exist. This test checks that each reading changes a published
+    # number.
     stated = {one.variant for one in paper.numbers if one.published is not None}
     assert all(stated & set(swap) for swap in paper.swaps.values())
     known = {one.id for one in paper.numbers}
@@ -510,14 +510,14 @@ def test_the_page_names_the_frozen_tolerances_and_what_has_changed_since(
         "twice": "20 ± 20 %: both",
     }
     assert kept.claims == {"a line": "ping, ms: < 15"}
-    told = shown(paper)
-    assert f'frozen on 2026-01-02, after the first runs, in <a href="{frozen.FILE}">' in told
-    assert hashlib.sha256(file.read_bytes()).hexdigest() in told
-    assert "Judged otherwise" not in told
+    text = shown(paper)
+    assert f'frozen on 2026-01-02, after the first runs, in <a href="{frozen.FILE}">' in text
+    assert hashlib.sha256(file.read_bytes()).hexdigest() in text
+    assert "Judged differently" not in text
     wider = Tolerance(0.3, "it did not fit")
     numbers = (replace(paper.numbers[0], tolerance=wider), paper.numbers[1])
-    assert "Judged otherwise than there: the ping." in shown(replace(paper, numbers=numbers))
-    # So is what is measured, what it is compared with, and what a claim asks.
+    assert "Judged differently from that file: the ping." in shown(replace(paper, numbers=numbers))
+    # Changes of the measure, of the compared numbers and of a claim's thresholds are shown, too.
     [claim] = paper.claims
     for other in (
         replace(paper, numbers=(replace(paper.numbers[0], measure=half_ms), paper.numbers[1])),
@@ -526,7 +526,7 @@ def test_the_page_names_the_frozen_tolerances_and_what_has_changed_since(
         assert frozen.changed(other, kept) == ["the ping"]
     lenient = replace(claim, asks={"ping, ms": Threshold("< 50", lambda ours: ours < 50)})
     assert frozen.changed(replace(paper, claims=(lenient,)), kept) == ["a line"]
-    # A new date for a threshold leaves the tolerances theirs.
+    # A new date for a threshold does not change the date of the tolerances.
     again_ = frozen.text(replace(paper, claims=(lenient,)), date(2026, 3, 4))
     assert "frozen = 2026-03-04\ntolerances = 2026-01-02\n" in again_
 

@@ -1,4 +1,4 @@
-"""A paper's published.toml: tables written out, words filled in, and names that drift refused."""
+"""A paper's published.toml: tables are expanded, words filled in, and wrong names refused."""
 
 from __future__ import annotations
 
@@ -139,8 +139,8 @@ def test_every_paper_s_folder_has_the_same_files(name: str) -> None:
     files = {path.name for path in papers.load(name).folder.iterdir() if path.is_file()}
     plan = {"__init__.py", "published.toml", "studies.py", "measures.py", "claims.py", "figures.py"}
     scenarios = {study.scenario for study in papers.load(name).studies}
-    # Where readings were searched: the search and what it found. Where tolerances are settled: those.
-    # Where the source has formulas that are computed: those.
+    # Some papers also have a search and its results, frozen tolerances, or a model with the
+    # source's formulas.
     assert files - {"search.py", "searched.csv", "tolerances.toml", "model.py"} == plan | scenarios
     assert ("search.py" in files) == ("searched.csv" in files)
 
@@ -150,7 +150,8 @@ def test_what_claims_and_searches_compare_with_is_what_judges_the_number(tmp_pat
     said = read(
         tmp_path, f'[[numbers]]\nid = "fall"\nwhat = "b"\npublished = -10\n{NUMBER}{tolerance}'
     )
-    # A share of a negative number is no negative room; a tenth less is within, to the last digit.
+    # A share of a negative number is a positive distance; a tenth less is within, to the last
+    # digit.
     assert [said.targets["fall"].met(ours) for ours in (-9.0, -11.0, -8.9)] == [True, True, False]
     for paper in map(papers.load, papers.NAMES):
         targets = published.read(paper.folder / "published.toml").targets

@@ -1,4 +1,4 @@
-"""The two-level queue, rerun in short: what must hold holds, and what does not has its reason."""
+"""The two-level queue in its quick version: its laws hold, and each miss has a reason."""
 
 from collections import Counter
 
@@ -25,7 +25,7 @@ RATE = studies.one_interface_mbps(contended=True) * 1e6
 
 
 def waits_s(packets: float) -> float:
-    """What these packets take on the wire, with Ethernet's framing."""
+    """The time of these packets on the wire, with Ethernet's framing."""
     return packets * studies.SEGMENT_BYTES * 8 / RATE
 
 
@@ -71,7 +71,7 @@ def test_thirty_limited_windows_lose_nothing_where_they_fit(quick: Reproduction)
     )
     assert rings[4096] == 0 == qdiscs[4096]
     assert min(rings[80], rings[512], qdiscs[80], qdiscs[512], qdiscs[1024]) > 1000
-    # Windows that do not fit lose.
+    # Windows that do not fit into the queues cause losses.
     assert quick.evidence.mean(studies.rings_within(200)[4096], m.drops) > 1000
 
 
@@ -84,7 +84,7 @@ def test_in_a_fifo_only_the_sum_of_both_queues_counts(quick: Reproduction) -> No
 
 
 def test_with_bql_the_ring_holds_what_completes_at_a_time(quick: Reproduction) -> None:
-    # 43 ms at this rate are 16 packets: what is being sent, and what waits to be heard of.
+    # 43 ms at this rate are 16 packets: those being sent, and those waiting for completion.
     assert studies.coalesced(RATE / 1e6) == {"bottleneck.down.coalesce": "42982 us"}
     for cure in ("fifo", "bands", "codel", "fq_codel"):
         assert 16 < quick.evidence.mean(studies.cure(cure, True), m.in_ring) < 2 * 16
@@ -97,9 +97,9 @@ def test_drops_vanish_above_a_qdisc_of_512_if_windows_end_at_64_kb(quick: Reprod
     for qdisc in (1024, 4096):
         assert drops[qdisc] < 0.05 * drops[512]
 
-    # The peak at 512 takes a TCP that believes its timers, besides. The receivers' quick ACKs after
-    # each pause shorten RFC 6298's timer, which goes off at a short qdisc, too: drops rise by what
-    # the claim asks for, retransmissions by far more.
+    # The peak at 512 also needs a TCP that believes its timers. The receivers' quick ACKs after
+    # each pause shorten RFC 6298's timer, so that it also expires at a short qdisc. Drops rise by
+    # the claim's threshold, retransmissions by far more.
     def believed(measure: Measure) -> tuple[float, ...]:
         found = quick.evidence.means(
             studies.qdiscs_within(studies.NARROW_WINDOW, believed=True), measure
@@ -143,7 +143,7 @@ def test_the_sources_own_sizes_are_all_there() -> None:
 
 
 class _Tables:
-    """A seed with hand-made tables: two files, one of them noted twice, and three pings."""
+    """A seed with hand-made tables: two files, one of them recorded twice, and three pings."""
 
     def __init__(self) -> None:
         self._tables = {
@@ -188,14 +188,14 @@ class _Tables:
 def test_measures_end_with_the_last_copy() -> None:
     seed = _Tables()
     assert m.end_s(seed) == 8.0  # type: ignore[arg-type]
-    # 100 and 300 ms; one ping was lost, one came after the last copy.
+    # The RTTs are 100 and 300 ms; one ping was lost, one was sent after the last copy.
     assert m.rtt_ms(seed) == pytest.approx(200)  # type: ignore[arg-type]
     assert m.throughput_mbps(seed) == pytest.approx(4.0)  # type: ignore[arg-type]
 
 
 def test_queues_are_averaged_over_the_copies_not_over_the_run() -> None:
     seed = _Tables()
-    # The Run lasts 20 s, the copies 8: all that waited did so in them.
+    # The Run lasts 20 s, the copies 8 s: all packets waited during the copies.
     assert m.in_ring(seed) == pytest.approx(7.5)  # type: ignore[arg-type]
     assert m.in_qdisc_percent(seed) == pytest.approx(75)  # type: ignore[arg-type]
 
@@ -203,7 +203,7 @@ def test_queues_are_averaged_over_the_copies_not_over_the_run() -> None:
 def test_a_guest_runs_the_cases_that_decide() -> None:
     asked = {study.id: study.scenarios(PAPER.folder, True, "kernel") for study in PAPER.studies}
     assert sum(map(len, asked.values())) == 16
-    # What the numbers are judged on is among them, and nothing that a guest has not.
+    # They include the variants that are judged, and no variant that a guest can't run.
     judged = {
         number.id for number in PAPER.numbers if number.variant in asked[number.variant.study]
     }
@@ -215,7 +215,7 @@ def test_a_guest_runs_the_cases_that_decide() -> None:
         "p95/2048 BQL",
         "p95/apart",
     } <= judged
-    # A guest's windows end at the receiver: max_window alone does not end them there.
+    # In a guest the receiver limits the windows: max_window alone does not.
     for one in asked["ring"]:
         tcp = asked["ring"][one].realise(1).flows[0].tcp
         assert tcp is not None

@@ -1,4 +1,4 @@
-"""RED against Drop-Tail: the quick reproduction once, and what must hold in it."""
+"""RED against Drop-Tail: one quick reproduction, and its laws."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_all_44_cells_and_22_leads_are_judged_in_the_quick_version_too(quick: Re
     leads = [row for row in quick.rows if row.number.id.startswith("lead/")]
     assert (len(quick.rows), len(leads)) == (66, 22)
     assert quick.left_out == 0
-    # A cell is no prediction: those of Drop-Tail were searched, and those of RED are as near.
+    # Cells are not predictions: those of Drop-Tail were searched, and those of RED are as near.
     assert {row.number.id for row in quick.rows if row.number.role is Role.PREDICTED} == {
         row.number.id
         for row in leads
@@ -110,7 +110,7 @@ def test_adaptive_red_costs_little_and_saves_nearly_all_of_the_delay(quick: Repr
     ],
 )
 def test_the_tables_are_typed_whole(table: str, cells: int, red: float, tail: float) -> None:
-    # The columns added up by hand.
+    # The sums of the columns, computed by hand.
     typed = {name: value for name, value in SAYS.items() if name.startswith(f"{table}/")}
     assert len(typed) == cells
     for queue, total in ((RED, red), (DROP_TAIL, tail)):
@@ -201,8 +201,8 @@ def test_ns2s_drop_tail_holds_one_packet_less_than_its_limit() -> None:
 
 @pytest.fixture
 def seed() -> Seed:
-    """Two flows for 2 s: 100 and 50 packets of 1000 B arrived of 110 and 50; ten drops, nine of
-    them of the first flow."""
+    """Two flows for 2 s: 100 of 110 and 50 of 50 packets of 1000 B arrived; nine of ten drops are
+    of the first flow."""
     tables = {
         "flows": pl.DataFrame(
             {
@@ -268,12 +268,12 @@ def test_drawn_delays_lie_in_the_range_that_d_gives() -> None:
         rtts = [float(flow["rtt"].split()[0]) for flow in changes["flow"]]
         assert len(rtts) == 16
         assert tp + 4 <= min(rtts) < max(rtts) <= tp + 4 + 2 * d * 15
-        # Each is drawn: no two flows have one delay.
+        # Each delay is drawn, so no two flows have the same.
         assert len(set(rtts)) == 16
 
 
 def test_what_red_is_predicted_to_be_drop_tail_is_as_well(quick: Reproduction) -> None:
     fit, same, of = readings.no_difference(PAPER, quick.evidence, quick.rows)
     assert (fit, of) == (10, 14)
-    # The ten are those in which the source has no difference.
+    # The source has no difference in these ten cells.
     assert same == fit

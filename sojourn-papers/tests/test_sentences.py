@@ -1,5 +1,5 @@
-"""Every sentence of every paper, on Runs that are made up: of the full version, which takes
-minutes, and of an engine that runs a part."""
+"""Every sentence of every paper, with made-up Runs of the full version, which would take minutes,
+and of an engine that runs a part."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MadeUp(Evidence):
         if not self.can_say(variant, measure):
             self.run(variant)
         self.used.add(variant)
-        # A measure that another function made is known by what that was given.
+        # A measure that another function made is identified by the arguments of that function.
         inside = [cell.cell_contents for cell in measure.__closure__ or ()]
         drawn = hashlib.sha256(
             f"{self.salt}{variant} {measure.__qualname__} {inside}".encode()
@@ -39,7 +39,7 @@ class MadeUp(Evidence):
 
 @functools.cache
 def asked_of(paper: str, engine: str, quick: bool) -> dict[Variant, None]:
-    """What of a paper this engine runs."""
+    """The variants of a paper that this engine runs."""
     loaded = papers.load(paper)
     return dict.fromkeys(
         one for study in loaded.studies for one in study.scenarios(loaded.folder, quick, engine)
@@ -58,7 +58,7 @@ def test_the_full_version_says_all(name: str) -> None:
     evidence = run(paper, "sim")
     rows, claims = verdict.rows(paper, evidence), verdict.claims(paper, evidence)
     for row in claims:
-        # Whatever is asked is measured, and whatever is measured is asked for.
+        # Each quantity with a threshold is measured, and each measured quantity has a threshold.
         asked = {*row.claim.asks, *row.claim.partly}
         assert set(row.measured) == asked, row.claim.id
         assert "nan" not in row.found, row.claim.id
@@ -127,7 +127,7 @@ def stated(paper: Paper) -> set[float]:
 
 
 def unknown(texts: Mapping[str, str], known: set[float]) -> dict[str, list[str]]:
-    """The numbers with a unit in each text that are none of these."""
+    """The numbers with a unit in each text that are not among the known ones."""
     found = {
         id_: [
             one.group()
@@ -140,7 +140,7 @@ def unknown(texts: Mapping[str, str], known: set[float]) -> dict[str, list[str]]
 
 
 def settings(paper: Paper) -> set[float]:
-    """All that the paper runs or searches, and what its readings say was chosen."""
+    """All settings that the paper runs or searches, and the chosen values of its readings."""
     studies = (*paper.studies, *paper.search_studies)
     texts = [f"{name} {changes}" for one in studies for name, changes in one.variants.items()]
     texts += [(paper.folder / one.scenario).read_text() for one in studies]
@@ -150,8 +150,8 @@ def settings(paper: Paper) -> set[float]:
 
 @pytest.mark.parametrize("name", papers.NAMES)
 def test_a_caption_has_no_number_of_ours(name: str) -> None:
-    # A setting or a result that a caption repeats is wrong as soon as it changes. What the source
-    # says may stand there.
+    # A setting or a result that a caption repeats becomes wrong when it changes. Captions may have
+    # the source's numbers.
     paper = papers.load(name)
     captions = {picture.id: picture.caption for picture in paper.pictures}
     assert unknown(captions, stated(paper)) == {}
@@ -159,8 +159,8 @@ def test_a_caption_has_no_number_of_ours(name: str) -> None:
 
 @pytest.mark.parametrize("name", papers.NAMES)
 def test_a_reason_has_no_result_of_ours(name: str) -> None:
-    # A reason speaks of settings: those that the source states, and those that are run. What comes
-    # out of a Run is on the page, from the Run.
+    # A reason may name settings of the source and settings that are run. Results of Runs are shown
+    # on the page, from the Runs.
     paper = papers.load(name)
     reasons = {
         **{one.parameter: f"{one.why} {one.others}" for one in paper.readings},

@@ -1,5 +1,5 @@
-"""How a published number and ours become a verdict, and how papers are run, shown and stopped: on a
-paper made up here."""
+"""Verdicts from a published number and ours, and running, showing and stopping papers, with a
+made-up paper."""
 
 import json
 import math
@@ -128,7 +128,7 @@ def test_the_direction_holds_where_every_seed_says_so() -> None:
         verdict.judge(number(), ours(20.0, 21.0, 22.0), [(below, ours(12.0, 13.0, 14.0))])
         is Verdict.DIRECTION
     )
-    # 10 is published above 5, but ours are not to be told apart: differences 8, -7, 1.
+    # 10 is published above 5, but ours can't be distinguished: differences 8, -7, 1.
     mixed = [(below, ours(12.0, 28.0, 21.0))]
     assert verdict.judge(number(), ours(20.0, 21.0, 22.0), mixed) is Verdict.NOT_REPRODUCED
 
@@ -183,7 +183,7 @@ def test_a_claim_s_verdict_follows_from_what_was_measured_and_its_thresholds() -
     ):
         row = verdict.checked(claim(asks, partly), NO_RUNS)
         assert row.verdict is wanted
-        # All that decided is printed, and beside it what was asked.
+        # All deciding quantities are printed, with their thresholds.
         assert all(f"{what}: " in row.found for what in asks)
         assert all(f"asked {one.words}" in row.found for one in asks.values())
 
@@ -334,7 +334,7 @@ def test_runs_without_a_folder_are_gone_with_the_result(paper: Paper) -> None:
 
 
 def endless(paper: Paper) -> Paper:
-    """The same under another name, with Runs that only Ctrl-C ends."""
+    """The paper under another name, with Runs that only Ctrl-C ends."""
     [study] = paper.studies
     changes = {name: {**keys, "duration": "100000 s"} for name, keys in study.variants.items()}
     return replace(paper, id="endless", studies=(replace(study, variants=changes),))
@@ -384,9 +384,9 @@ def test_a_page_is_written_as_its_paper_ends_and_the_same_call_goes_on(
     assert not ran, "its Runs are there"
     assert found in pages
     shutil.rmtree(out / "adt" / "runs" / "queues" / "short")
-    told: list[Progress] = []
-    [again] = reproduce([paper], out=out, progress=told.append)
-    assert (told[0].there, told[0].runs) == (2, 2)
+    calls: list[Progress] = []
+    [again] = reproduce([paper], out=out, progress=calls.append)
+    assert (calls[0].there, calls[0].runs) == (2, 2)
     assert again.to_dict() == found.to_dict()
 
 
@@ -408,7 +408,7 @@ def test_a_run_that_fails_costs_its_paper_only(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     [study] = paper.studies
-    # One of its runs is of another length, by which it is known below.
+    # One of its runs has another length, which identifies it below.
     changes = {**study.variants, "long": {**study.variants["long"], "duration": "5 s"}}
     other = replace(paper, id="other", studies=(replace(study, variants=changes),))
     sound = _core.run
@@ -465,7 +465,7 @@ def test_the_page_shows_every_number_claim_and_picture(paper: Paper, tmp_path: P
 
 @pytest.fixture
 def one(paper: Paper, monkeypatch: pytest.MonkeyPatch) -> Callable[[Paper], None]:
-    """Makes a paper the only one there is."""
+    """Makes a paper the only one."""
 
     def put(other: Paper) -> None:
         monkeypatch.setattr(papers, "load", lambda _: other)
@@ -515,7 +515,7 @@ def test_a_claim_that_must_hold_and_does_not_ends_with_1(
     one(broken)
     assert status(["reproduce", "-o", str(tmp_path / "out")]) == 1
     said = capsys.readouterr().err
-    # What was found stands beside what was asked.
+    # The measured value is shown beside its threshold.
     assert "this claim must hold but does not: the earth is flat (curvature, 1/km: 0.00016" in said
     assert "(asked = 0)" in said
 
@@ -537,7 +537,7 @@ def test_what_an_invalid_run_has_no_say_in_is_said_everywhere_and_ends_with_1(
     for again in ([], ["--redraw"]):
         assert status(["reproduce", "-o", out, "-q", *again]) == 1
         said = capsys.readouterr()
-        # Above the numbers, and once more where a log is read.
+        # It is above the numbers, and again on stderr, where logs are read.
         for words in (said.out, said.err):
             assert words.startswith("INVALID: the numbers of ")
             assert words.count("INVALID") == 1
@@ -714,8 +714,8 @@ def test_a_published_value_without_a_role_makes_no_paper(paper: Paper) -> None:
 
 @pytest.mark.parametrize("name", papers.NAMES)
 def test_what_a_searched_reading_names_is_no_prediction_alone(name: str) -> None:
-    # A search of a parameter uses some published number or claim, so no paper that searched is all
-    # predictions.
+    # A search of a parameter uses some published number or claim, so a paper with a search can't
+    # have predictions only.
     paper = papers.load(name)
     searched = any(one.searched for one in paper.readings)
     assert searched == any(one.role is Role.FITTED for one in paper.numbers)

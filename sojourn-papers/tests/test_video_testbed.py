@@ -1,5 +1,4 @@
-"""The video testbed in its quick version: what must hold holds, and what does not is accounted
-for."""
+"""The video testbed in its quick version: its laws hold, and each miss has a reason."""
 
 import math
 from typing import Any
@@ -60,8 +59,9 @@ def test_loss_in_the_tables_is_what_was_sent_less_what_was_answered(name: str) -
 
 
 def test_every_cell_is_a_number() -> None:
-    # Three tries of three, two tables of three rows and seven columns, a bound for each try, the
-    # conclusion's five and the 20 % of figure 2; and CoDel's nine bars without a value.
+    # Three attempts with three numbers, two tables of three rows and seven columns, a bound for
+    # each attempt, the conclusion's five and the 20 % of figure 2; and CoDel's nine bars without a
+    # value.
     stated = [number for number in PAPER.numbers if number.published is not None]
     assert len(stated) == 9 + 42 + 3 + 5 + 1
     assert sum(number.published is None for number in PAPER.numbers) == 9
@@ -78,8 +78,8 @@ def test_the_probe_misses_what_is_dropped_what_is_older_than_ten_seconds_and_wha
     None
 ):
     sent = np.array([0.0, 1000, 2000, 3000, 4000])
-    # The last ping leaves at 4 s, so the probe ends at 6 s: the ping of 3 s comes home at 6.5 s,
-    # too late.
+    # The last ping leaves at 4 s, so the probe ends at 6 s: the reply to the ping of 3 s arrives at
+    # 6.5 s, too late.
     latency = np.array([5.0, math.nan, 10_000, 3500, 2000])
     assert list(m.counted(sent, latency)) == [5, 2000]
 
@@ -114,7 +114,7 @@ def test_a_link_that_changes_carries_no_more_than_its_mean_rate(quick: Reproduct
         {name: quick.evidence.mean(studies.CHANGING[name], one) for name in studies.CHANGING_QDISCS}
         for one in (m.throughput_kbps, m.mean_ms)
     )
-    # 2400 and 1200 kbit/s, of 112 s from the tenth on 60 s and 52 s at most.
+    # 2400 kbit/s for at most 60 s and 1200 kbit/s for 52 s, of the 112 s from the tenth on.
     assert max(carried.values()) < (60 * 2400 + 52 * 1200) / 112
     assert latency["CoDel"] < latency["RED"] < latency["Drop Tail"]
 
@@ -123,7 +123,7 @@ def test_the_film_is_its_mean_rate_however_quiet_its_quiet_scenes_are() -> None:
     for quiet in (0.5, 0.66, 0.9):
         film = studies.film(1000, quiet)
         base, extra = (float(film[f"flow.{name}.rate"].split()[0]) for name in ("film", "scenes"))
-        # As frames of 1370 B, of which 1316 and 1356 are counted by the two sources; lively three
+        # Frames have 1370 B, of which the two sources count 1316 and 1356; scenes are lively three
         # quarters of the time.
         assert base * 1370 / 1316 + 0.75 * extra * 1370 / 1356 == pytest.approx(1e6, rel=1e-5)
 
@@ -132,7 +132,7 @@ def test_twice_the_excess_makes_four_times_the_queue() -> None:
     assert studies.predicted_peak_packets(2.0) == pytest.approx(
         4 * studies.predicted_peak_packets(1.5)
     )
-    # 2000 kbit/s carry 182.5 packets of 1370 B a second: (182.5 * 0.1)^2.
+    # 2000 kbit/s are 182.5 packets of 1370 B a second: (182.5 * 0.1)^2.
     assert studies.predicted_peak_packets(2.0) == pytest.approx(333, abs=0.5)
 
 
@@ -140,7 +140,7 @@ def test_red_needs_no_adaptive_so_that_both_engines_run_the_same() -> None:
     for kbps, variant in studies.BEHIND["RED"].items():
         assert studies.TESTBED.variants[variant.name]["bottleneck.qdisc"] == studies.RED, kbps
     assert "adaptive" not in studies.RED
-    # Linux accepts adaptive from tc and does not act on it: a guest would run plain RED twice.
+    # Linux accepts tc's adaptive but ignores it: a guest would run plain RED twice.
     asked = [study.scenarios(PAPER.folder, True, "kernel") for study in PAPER.studies]
     assert not any("adaptive" in scenario.to_toml() for each in asked for scenario in each.values())
 

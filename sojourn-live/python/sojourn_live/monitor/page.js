@@ -2,7 +2,7 @@
 const SPANS = JSON.parse(document.getElementById("spans").dataset.seconds), NAMES = {600: "10 min", 3600: "1 h", 21600: "6 h", 86400: "24 h"};
 const TOKEN = new URLSearchParams(location.search).get("token") || "";
 const COLUMNS = ["sent", "lost", "min", "p10", "p50", "p90", "max"];
-// Rows so far back may still change: a probe is counted where it was sent, and lost only after its timeout.
+// Rows this far back may still change: a probe counts in the row of its sending, as lost only after its timeout.
 const SETTLED_S = 70;
 let span = SPANS[0], kept = null, charts = new Map(), asked = 0;
 
@@ -19,7 +19,7 @@ for (const s of SPANS) {
 const press = () => document.querySelectorAll("#spans button").forEach(b => b.setAttribute("aria-pressed", +b.dataset.span === span));
 press();
 
-// Columns of rows: the new ones replace those from `since` on, and what is older than the span goes.
+// Columns of rows: new rows replace those from `since` on, and rows older than the span are removed.
 function merge(old, fresh, names, since, from) {
   const result = {}, keep = [];
   if (old) old.t.forEach((t, i) => { if (t >= from && t < since) keep.push(i); });
@@ -49,7 +49,7 @@ async function ask() {
   }
 }
 
-// Rows further apart than `most` have a gap between them.
+// Leaves a gap between rows that are further apart than `most`.
 function gaps(t, width, most, columns) {
   const times = [], filled = columns.map(() => []);
   t.forEach((at, i) => {
