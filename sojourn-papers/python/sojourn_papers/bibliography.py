@@ -13,7 +13,7 @@ from sojourn_papers.paper import Paper
 OURSELVES = "sojourn: a bufferbloat laboratory"
 
 
-def whole(papers: Iterable[Paper]) -> str:
+def bibtex(papers: Iterable[Paper]) -> str:
     """The file: the papers in their order, then sojourn."""
     entries = [entry(paper) for paper in papers]
     return "\n".join([*entries, _entry("software", "sojourn", _ourselves())])

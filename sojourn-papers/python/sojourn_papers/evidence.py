@@ -123,8 +123,8 @@ class Estimate:
 def estimated(values: Iterable[float]) -> Estimate:
     """The estimate from the values of the seeds."""
     known = tuple(values)
-    whole = metrics.mean_ci95(known)
-    return Estimate(whole["mean"], whole["ci95"], known)
+    interval = metrics.mean_ci95(known)
+    return Estimate(interval["mean"], interval["ci95"], known)
 
 
 @dataclass(frozen=True)

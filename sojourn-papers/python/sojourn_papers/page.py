@@ -103,7 +103,7 @@ class Pages:
     def close(self) -> None:
         """Writes the bibliography and the manifest of the written papers."""
         found = [self._found[each.id] for each in self._papers if each.id in self._found]
-        bib = bibliography.whole(one.paper for one in found)
+        bib = bibliography.bibtex(one.paper for one in found)
         runs = {
             run.path.relative_to(self.folder).as_posix(): run
             for one in found

@@ -261,8 +261,8 @@ def difference(one: Estimate, other: Estimate) -> tuple[float, float]:
     """
     count = min(len(one.values), len(other.values))
     apart = [a - b for a, b in zip(one.values[:count], other.values[:count], strict=True)]
-    whole = metrics.mean_ci95(apart)
-    return whole["mean"] - whole["ci95"], whole["mean"] + whole["ci95"]
+    interval = metrics.mean_ci95(apart)
+    return interval["mean"] - interval["ci95"], interval["mean"] + interval["ci95"]
 
 
 def _plain(ours: Estimate) -> dict[str, float | None]:

@@ -42,8 +42,8 @@ def peer(ours: Path, peer: Path, as_json: bool) -> None:
             }
             for phase, ours_ms, peer_ms, count, whose in peers.rows(view)
         ]
-        whole = {"target": view.target, "peer_target": view.peer_target, "phases": plain}
-        work.show(text.as_json(whole, "peer"))
+        output = {"target": view.target, "peer_target": view.peer_target, "phases": plain}
+        work.show(text.as_json(output, "peer"))
         return
     shown = [
         [phase, text.number(ours_ms), text.number(peer_ms), str(count), whose]

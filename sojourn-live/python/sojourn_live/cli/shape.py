@@ -133,7 +133,7 @@ def _print(interface: str, wanted: WantedShape, as_json: bool) -> None:
     planned = plan(wanted, found, former)
     _notes(planned)
     if as_json:
-        whole: ShapedInterface = {
+        shaped: ShapedInterface = {
             **_nothing(interface, "planned"),
             "up_bps": wanted.up_bps,
             "down_bps": wanted.down_bps,
@@ -142,7 +142,7 @@ def _print(interface: str, wanted: WantedShape, as_json: bool) -> None:
             "commands": planned.commands,
             "notes": list(planned.notes),
         }
-        work.show(text.as_json(whole, "shape"))
+        work.show(text.as_json(shaped, "shape"))
         return
     for command in planned.commands:
         work.show(command)
@@ -216,7 +216,7 @@ def _show(entry: ShaperEntry, as_json: bool, words: str) -> None:
     if not as_json:
         work.show(words)
         return
-    whole: ShapedInterface = {
+    shaped: ShapedInterface = {
         **_nothing(entry.interface, cast("ShapeState", entry.state)),
         "up_bps": entry.wanted["up_bps"],
         "down_bps": entry.wanted["down_bps"],
@@ -226,7 +226,7 @@ def _show(entry: ShaperEntry, as_json: bool, words: str) -> None:
         "watched": entry.watched,
         "why": entry.why,
     }
-    work.show(text.as_json(whole, "shape"))
+    work.show(text.as_json(shaped, "shape"))
 
 
 def _nothing(interface: str, state: ShapeState) -> ShapedInterface:

@@ -102,15 +102,15 @@ def short_bound(evidence: Evidence) -> Finding:
 
 
 def mix_shorter(evidence: Evidence) -> Finding:
-    small, whole = (
+    small, full = (
         evidence.means({n: s.MIXED[n, name] for n in s.BESIDE}, m.completion_s)
         for name in (s.ROOT, s.WHOLE)
     )
     return Finding(
         {
             "largest share of the time with the whole product": max(
-                small[n] / whole[n] for n in small
+                small[n] / full[n] for n in small
             )
         },
-        f"By long flows: {at(small, 2)} s for {at(whole, 2)}",
+        f"By long flows: {at(small, 2)} s for {at(full, 2)}",
     )

@@ -71,8 +71,8 @@ def mean_gap(times_s: Sequence[float]) -> float:
 def completion_s(seed: Seed) -> float:
     """Mean completion time of the flows that began after the warm-up, s."""
     done = seed.table("transfers").filter(pl.col("start_ns") > seed.run.meta.warmup_ns)
-    whole = float((done["end_ns"] - done["start_ns"]).sum())
-    return metrics.ratio(whole, done.height) / 1e9
+    total = float((done["end_ns"] - done["start_ns"]).sum())
+    return metrics.ratio(total, done.height) / 1e9
 
 
 def at_a_time(seed: Seed) -> float:
@@ -122,7 +122,7 @@ def longer(evidence: Evidence, mbps: int) -> Estimate:
         s.SMALL[mbps],
         s.QUEUES[14, mbps],
         completion_s,
-        lambda small, whole: 100 * (small / whole - 1),
+        lambda small, full: 100 * (small / full - 1),
     )
 
 

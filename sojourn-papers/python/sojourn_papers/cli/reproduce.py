@@ -161,13 +161,13 @@ def _show(
     """Prints the rows on stdout and writes the pages. `stops`: the failed runs."""
     if talk.as_json:
         quick = found[0].evidence.quick if found else None
-        whole = {
+        output = {
             "engine": engine,
             "quick": quick,
             "papers": [one.to_dict() for one in found],
             "failed": [one.to_dict() for stop in stops for one in stop.failed],
         }
-        work.show(text.as_json(whole, "reproduce"))
+        work.show(text.as_json(output, "reproduce"))
     else:
         for one in found:
             work.show(_table(one))

@@ -164,8 +164,8 @@ def between_ms(start_s: float, end_s: float) -> Measure:
             & (pl.col("t_ns") <= 1e9 * end_s)
             & (pl.col("sent_packets") > 0)
         )
-        whole = (rows["sojourn_mean_ns"] * rows["sent_packets"]).sum()
-        return metrics.ratio(float(whole), float(rows["sent_packets"].sum())) / 1e6
+        total = (rows["sojourn_mean_ns"] * rows["sent_packets"]).sum()
+        return metrics.ratio(float(total), float(rows["sent_packets"].sum())) / 1e6
 
     return measured
 

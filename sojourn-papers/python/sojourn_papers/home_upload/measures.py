@@ -150,8 +150,8 @@ def standing_ms(link: str) -> Measure:
 
     def measured(seed: Seed) -> float:
         rows = _steady(seed, link).filter(pl.col("sent_packets") > 0)
-        whole = _sum(rows["sojourn_mean_ns"] * rows["sent_packets"])
-        return metrics.ratio(whole, _sum(rows["sent_packets"])) / 1e6
+        total = _sum(rows["sojourn_mean_ns"] * rows["sent_packets"])
+        return metrics.ratio(total, _sum(rows["sent_packets"])) / 1e6
 
     return measured
 
