@@ -222,7 +222,7 @@ def measure_(
 
     if trust.insecure and trust.ca is not None:
         raise click.UsageError(
-            "--insecure accepts any certificate, --ca only one: give one of the two options"
+            "--insecure accepts any certificate, --ca only one: give one of them"
         )
     interval_ns = parse_duration(interval, what="the interval", example="5 s", zero=False)
     plan = RpmPlan(
