@@ -314,8 +314,8 @@ def test_with_the_watchdog_killed_too_the_next_call_tells_and_undo_works(net: Li
     wait_until("it is gone", lambda: not watchdogs(net))
     again = sojourn(net, *SHAPED, check=False)
     assert again.returncode == 2
-    assert "by a process that is gone" in again.stderr
-    assert "--undo puts back what was there" in again.stderr
+    assert "the watchdog that would roll it back has ended" in again.stderr
+    assert "--undo restores the former state" in again.stderr
     assert (
         "neither confirmed nor rolled back"
         in sojourn(net, "shape", "lo", "--up", "1mbit", check=False).stderr
