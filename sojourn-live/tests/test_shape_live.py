@@ -317,7 +317,7 @@ def test_with_the_watchdog_killed_too_the_next_call_tells_and_undo_works(net: Li
     assert "the watchdog that would roll it back has ended" in again.stderr
     assert "--undo restores the former state" in again.stderr
     assert (
-        "neither confirmed nor rolled back"
+        "not confirmed, and the watchdog that would roll it back has ended"
         in sojourn(net, "shape", "lo", "--up", "1mbit", check=False).stderr
     )
     sojourn(net, "shape", "eth0", "--undo")
