@@ -1,6 +1,6 @@
 """The Run of a measurement: an empty one, and a repeat written into it.
 
-`scenario.toml` has what was asked for; meta.json has the phases and the facts of each repeat.
+`scenario.toml` has the settings; meta.json has the phases and the facts of each repeat.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class MeasurementSettings:
     numbered: bool = False
     """Whether the folder is the first of `out`, `out`-2, `out`-3, ... that does not exist."""
     label: str = ""
-    """Distinguishes it from others in a comparison."""
+    """Its name in comparisons."""
 
 
 def create(
@@ -106,17 +106,17 @@ def add(
     tables: dict[str, dict[str, np.ndarray[Any, Any]]],
     facts: MeasurementFacts,
 ) -> None:
-    """Writes a session into the Run as this seed, in the place of what the seed was before. Its
-    flows and links that no other seed has are added to the Run's."""
-    # Some of the facts come from a server, or from whoever made the file that is imported.
+    """Writes a session into the Run as this seed, over the seed's former data. Its flows and links
+    that no other seed has are added to the Run's."""
+    # A server or an imported file may have supplied some of the facts: remove control characters.
     facts = cast(MeasurementFacts, plain_values(facts))
-    others = {other: told for other, told in run.meta.facts.items() if other != str(seed)}
-    known = {flow["name"] for told in others.values() for flow in told["flows"]}
+    others = {key: each for key, each in run.meta.facts.items() if key != str(seed)}
+    known = {flow["name"] for each in others.values() for flow in each["flows"]}
     flows = _joined(
         tuple(flow for flow in run.meta.flows if flow.name in known),
         [_flow(flow) for flow in facts["flows"]],
     )
-    known = {link["name"] for told in others.values() for link in told["links"]}
+    known = {link["name"] for each in others.values() for link in each["links"]}
     links = _joined(
         tuple(link for link in run.meta.links if link.name in known),
         [_link(link) for link in facts["links"]],
@@ -154,8 +154,8 @@ def _flow(flow: SessionFlow) -> FlowInfo:
 
 
 def _link(link: SessionLink) -> LinkInfo:
-    """From the root down: "htb, bfifo" is a bfifo below a shaper. Received packets pass no queue
-    that we can observe."""
+    """A link's qdiscs are listed from the root down: "htb, bfifo" is a bfifo below a shaper.
+    Received packets pass no queue that we can observe."""
     kinds = [kind.strip() for kind in link["qdisc"].split(",") if kind.strip()]
     shaper = ", ".join(kinds[:-1]) or None
     return LinkInfo(
@@ -171,32 +171,32 @@ _Named = TypeVar("_Named", FlowInfo, LinkInfo)
 
 
 def _joined(known: tuple[_Named, ...], more: Iterable[_Named]) -> tuple[_Named, ...]:
-    """The known ones, and those of the others that are new."""
+    """The known flows or links, then those of `more` with new names."""
     names = [one.name for one in known]
     return known + tuple(one for one in more if one.name not in names)
 
 
 def _numbers(known: Iterable[str], names: Iterable[str]) -> np.ndarray[Any, Any]:
-    """For each of a session's own numbers the Run's."""
+    """The Run's number for each of a session's numbers."""
     at = {name: i for i, name in enumerate(known)}
     return np.array([at[name] for name in names], dtype=np.int64)
 
 
 def _padded(name: str, columns: Columns, key: str, count: int) -> Columns:
-    """Totals with a row for each of the Run's flows or links. Nothing was counted of those that
-    this session lacked."""
+    """Totals with a row for each of the Run's flows or links. Counts of those that this session
+    lacks are null."""
     missing = np.setdiff1d(np.arange(count), columns[key])
     absent = nothing(name, missing.size) | {key: missing}
     return {column: np.concatenate([columns[column], absent[column]]) for column in names_of(name)}
 
 
-def _phases(told: Sequence[SessionPhase], seed: int) -> tuple[Phase, ...]:
+def _phases(phases: Sequence[SessionPhase], seed: int) -> tuple[Phase, ...]:
     """The phases with unique names: the second "idle" is "idle 2"."""
     names: list[str] = []
-    for phase in told:
+    for phase in phases:
         times = sum(name == phase["name"] or name.startswith(phase["name"] + " ") for name in names)
         names.append(phase["name"] if not times else f"{phase['name']} {times + 1}")
     return tuple(
         Phase(name, phase["kind"], phase["start_ns"], phase["end_ns"], seed, phase["complete"])
-        for name, phase in zip(names, told, strict=True)
+        for name, phase in zip(names, phases, strict=True)
     )
