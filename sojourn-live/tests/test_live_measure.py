@@ -207,7 +207,11 @@ def test_a_series_is_a_folder_of_runs_and_a_table(say: Say, port: str, tmp_path:
     entries = json.loads(say("history", "days", "--json").out)["measurements"]
     assert [one["why"] for one in entries] == ["", "no server listens at 127.0.0.1", "", ""]
     assert [one["mbps"]["down"] > 0 for one in entries if one["run"]] == [True] * 3
-    assert say("history", "days").out.splitlines()[2].endswith("failed: no server listens at 127.0.0.1")
+    assert (
+        say("history", "days")
+        .out.splitlines()[2]
+        .endswith("failed: no server listens at 127.0.0.1")
+    )
     assert say("report", "days", "-o", "days.html").code == 0
 
 

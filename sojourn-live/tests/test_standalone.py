@@ -219,7 +219,9 @@ def test_sojourn_import_takes_what_it_kept(program: Path, tmp_path: Path) -> Non
         done = say(program, "measure", f"127.0.0.1:{port}", *SHORT, "-o", str(file))
     assert done.returncode == 0, done.stderr
     assert re.search(r"^download +\d", done.stdout, re.MULTILINE)
-    assert re.search(r"^(The phase .* adds the most delay|Every load adds less)", done.stdout, re.MULTILINE)
+    assert re.search(
+        r"^(The phase .* adds the most delay|Every load adds less)", done.stdout, re.MULTILINE
+    )
     words = [sys.executable, "-m", "sojourn", "import", str(file), "-o", str(tmp_path / "run")]
     printed = subprocess.run(words, capture_output=True, text=True, check=False)
     assert printed.returncode == 0, printed.stderr
