@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from sojourn import formats
+from sojourn import formats, scenario
 from sojourn.cli import cli
 from sojourn.errors import UserError
 from sojourn.formats import FileMeasurement, Pings, Stream
@@ -28,6 +28,19 @@ def _read(name: str) -> tuple[str, FileMeasurement]:
     found, result = formats.read(formats.open_file(FILES / name))
     assert isinstance(result, FileMeasurement)
     return found.name, result
+
+
+def _texts(name: str) -> tuple[str, formats.Texts]:
+    found, result = formats.read(formats.open_file(FILES / name))
+    assert isinstance(result, formats.Texts)
+    return found.name, result
+
+
+def _check(texts: formats.Texts, folder: Path) -> scenario.Scenario:
+    """The scenario of these texts, which must be a valid one."""
+    for ending, text in texts.files.items():
+        (folder / f"x{ending}").write_text(text.replace("{stem}", "x"))
+    return scenario.load(folder / "x.toml")
 
 
 def _rtts(pings: Pings) -> list[float | None]:
@@ -257,6 +270,126 @@ def test_steps_of_smokeping() -> None:
     assert pings.sent[5].t - pings.sent[0].t == 300
 
 
+def test_a_table_of_a_line_is_traces_and_a_scenario(tmp_path: Path) -> None:
+    found, texts = _texts("line.csv")
+    assert found == "line-table"
+    _check(texts, tmp_path)
+    assert (tmp_path / "x.down.trace").read_text().splitlines()[1:] == ["0.000000,20", "1.000000,25.5", "2.000000,10", "4.000000,12"]  # fmt: skip
+    assert (tmp_path / "x.up.trace").read_text().splitlines()[1] == "0.000000,2"
+    assert (tmp_path / "x.delay.trace").read_text().splitlines()[1:3] == [
+        "0.000000,25",
+        "1.000000,30",
+    ]
+    notes = " ".join(texts.left_out)
+    assert "Columns that were not read: cell." in notes
+    assert "Half of rtt_ms is the delay in each direction." in notes
+    assert "loss_rate was not read (its mean is 0.25 %)" in notes
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("time,rate\n0,1\n1,2\n", "'rate' has no unit: rename it to rate_mbps"),
+        ("time,dl_mbps\n1,5\n0,6\n", "row 3 is earlier than the row before it"),
+        ("time,dl_mbps\nyesterday,5\n", "row 2: 'yesterday' is not a time"),
+        ("time,dl_mbps\n0,fast\n", "row 2: 'fast' in column dl_mbps is not a number"),
+        ("time,dl_mbps\n0,-1\n1,2\n", "can't be true"),
+        ("time,dl_mbps\n0,5\n", "fewer than two rows"),
+    ],
+)
+def test_a_table_that_is_not_clear_is_refused(text: str, says: str, tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text(text)
+    with pytest.raises(UserError, match=says):
+        formats.read(formats.open_file(file))
+
+
+def test_times_of_a_table_may_be_epochs_or_dates(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    for first, second in (("1767261600", "1767261601"), ("1767261600000", "1767261601000"), ("2026.01.01_10.00.00", "2026.01.01_10.00.01")):  # fmt: skip
+        file.write_text(
+            f"timestamp\tDL_bitrate\tUL_bitrate\tCellID\tState\n{first}\t5000\t900\t1\tD\n{second}\t6000\t-\t1\tD\n"
+        )
+        _, result = formats.read(formats.open_file(file))
+        assert isinstance(result, formats.Texts)
+        assert result.files[".down.trace"] == "time_s,rate_mbps\n0.000000,5\n1.000000,6\n"
+        assert (
+            "DL_bitrate is in kbit/s, as in the 5G dataset that has such columns."
+            in result.left_out
+        )
+
+
+def test_sqms_configuration_is_a_scenario(tmp_path: Path) -> None:
+    found, texts = _texts("sqm.conf")
+    assert found == "sqm"
+    toml = texts.files[".toml"]
+    assert (
+        'down.qdisc = "cake bandwidth 85000kbit diffserv3 overhead 44 ingress dual-dsthost"' in toml
+    )
+    assert (
+        'up.qdisc = "cake bandwidth 10000kbit diffserv3 overhead 44 dual-srchost ack-filter"'
+        in toml
+    )
+    assert "Options that were not taken: squash_dscp, squash_ingress." in texts.left_out
+    _check(texts, tmp_path)
+    simple = (
+        (FILES / "sqm.conf")
+        .read_text()
+        .replace("layer_cake", "simple")
+        .replace("'cake'", "'fq_codel'")
+    )
+    file = tmp_path / "sqm"
+    file.write_text("\n".join(line for line in simple.splitlines() if "qdisc_opts" not in line))
+    _, result = formats.read(formats.open_file(file))
+    assert isinstance(result, formats.Texts)
+    assert 'up.shaper = "htb rate 10000kbit overhead 44"' in result.files[".toml"]
+    assert 'up.qdisc = "fq_codel noecn"' in result.files[".toml"]
+    _check(result, tmp_path)
+
+
+def test_what_tc_shows_is_a_scenario(tmp_path: Path) -> None:
+    found, texts = _texts("tc-cake.txt")
+    assert found == "tc-show"
+    toml = texts.files[".toml"]
+    assert 'down.qdisc = "cake bandwidth 85Mbit besteffort dual-dsthost nonat wash ingress' in toml
+    assert 'up.qdisc = "cake bandwidth 10Mbit diffserv3 dual-srchost nat' in toml
+    _check(texts, tmp_path)
+    _, texts = _texts("tc-htb.txt")
+    assert 'up.shaper = "htb rate 10mbit"' in texts.files[".toml"]
+    assert any(
+        "the first is taken, those of the lines 3 are not" in note for note in texts.left_out
+    )
+    _check(texts, tmp_path)
+
+
+def test_a_line_of_tc_that_a_scenario_can_not_contain_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "x.txt"
+    file.write_text(
+        "qdisc netem 8001: dev eth0 root refcnt 2 limit 1000 delay 10ms loss 1%\n"
+        "qdisc hfsc 1: dev ifb0 root refcnt 2 default 10\n"
+    )
+    _, result = formats.read(formats.open_file(file))
+    assert isinstance(result, formats.Texts)
+    assert any(note.startswith("Line 1: netem is a wire") for note in result.left_out)
+    assert any(note.startswith("Line 2: hfsc: ") for note in result.left_out)
+    _check(result, tmp_path)
+
+
+def test_import_writes_a_scenario_beside_its_traces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["import", str(FILES / "line.csv"), "-o", "mine.toml"]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code == 0, done.output
+    assert {file.name for file in tmp_path.iterdir()} == {"mine.toml", "mine.down.trace", "mine.up.trace", "mine.delay.trace"}  # fmt: skip
+    assert 'down.trace = "mine.down.trace"' in (tmp_path / "mine.toml").read_text()
+    scenario.load(tmp_path / "mine.toml")
+    with pytest.raises(UserError, match=r"mine\.toml is there already"):
+        CliRunner().invoke(cli, words, catch_exceptions=False)
+    assert CliRunner().invoke(cli, [*words, "--force"]).exit_code == 0
+
+
 def test_goodputs_of_streams_add_up_at_common_times() -> None:
     a, b = Stream("a", "down"), Stream("b", "down")
     for i in range(10):
@@ -303,8 +436,10 @@ def test_a_file_that_is_cut_anywhere_is_read_or_refused(name: str, tmp_path: Pat
             content = formats.open_file(file)
             found, result = formats.read(content)
             with formats.damage_named(content, found):
-                assert not isinstance(result, formats.Texts)
-                result.run(content.path, content.data)
+                if isinstance(result, formats.Texts):
+                    _check(result, tmp_path)
+                else:
+                    result.run(content.path, content.data)
         except UserError as error:
             assert str(file) in str(error)
 

@@ -48,7 +48,7 @@ def _stem(content: Content) -> str:
     from sojourn.figures import slug
 
     name = content.name
-    for ending in (".flent", ".json", ".txt", ".csv", ".xml", ".log", ".out"):
+    for ending in (".flent", ".json", ".txt", ".csv", ".xml", ".log", ".out", ".conf"):
         name = name.removesuffix(ending)
     return slug(name)
 
@@ -88,7 +88,10 @@ def _write(
     first = next(iter(texts.files))
     if output.out is not None and not several:
         folder, name = output.out.parent, output.out.name.removesuffix(first)
-    files = {folder / f"{name}{ending}": text for ending, text in texts.files.items()}
+    files = {
+        folder / f"{name}{ending}": text.replace("{stem}", name)
+        for ending, text in texts.files.items()
+    }
     for file in files:
         work.check_parent(file)
         if file.exists() and not output.force:

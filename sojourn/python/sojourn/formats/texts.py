@@ -12,7 +12,7 @@ class Texts:
 
     files: Mapping[str, str]
     """Each file's text by the ending of its name, as ".toml" or ".down.trace". The first is what a
-    command takes."""
+    command takes. `{stem}` in a text is replaced by the name without ending."""
     taken: Sequence[str]
     """What was taken of the source, a sentence each."""
     left_out: Sequence[str] = field(default_factory=tuple)

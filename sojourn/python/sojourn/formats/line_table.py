@@ -1,0 +1,267 @@
+"""A table of a line over time: rates in each direction, delay or RTT, loss, by the names of its
+columns. CSV, tabs, semicolons or blanks.
+
+It becomes a trace for each quantity and a scenario that uses them. A column's unit is part of its
+name (`dl_mbps`, `rtt_ms`); without a unit the file is refused, unless it is a known public dataset.
+Times are seconds or milliseconds from a beginning, seconds or milliseconds since 1970, or dates.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sojourn.formats.content import Content
+from sojourn.formats.format import FileFormatError, Format, Yields
+from sojourn.formats.texts import Texts
+
+_TIMES = re.compile(
+    r"(time|timestamp|ts|t|elapsed|date|datetime|utc)(_?(s|sec|seconds|ms|msec|utc|iso|local))?$"
+)
+_RATE = re.compile(
+    r"(?P<before>down|download|downlink|dl|rx|up|upload|uplink|ul|tx)?_?(?P<what>rate|bandwidth|throughput|bitrate|capacity|goodput|speed|bw)?_?(?P<unit>[kmg]?bps|[kmg]bits?(?:_?per_?s|_?s)?)?_?(?P<after>down|up|dl|ul)?$"
+)
+_DELAY = re.compile(r"(delay|latency|owd|rtt|ping)(_avg|_mean)?(_?(us|ms|s))?$")
+_LOSS = re.compile(r"(packet_?)?loss(_?(rate|pct|percent|ratio))?$")
+_DOWN = ("down", "download", "downlink", "dl", "rx")
+_UP = ("up", "upload", "uplink", "ul", "tx")
+_RATE_UNITS = {"": math.nan, "b": 1e-6, "k": 1e-3, "m": 1.0, "g": 1e3}
+"""In Mbit/s."""
+_DELAY_UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
+"""In ms."""
+_DATES = ("%Y.%m.%d_%H.%M.%S", "%Y-%m-%d %H:%M:%S", "%Y/%m/%d %H:%M:%S", "%d/%m/%Y %H:%M:%S")
+KBITS = frozenset({"dl_bitrate", "ul_bitrate", "cellid", "state"})
+"""Columns of the 5G dataset of University College Cork, whose bitrates are in kbit/s."""
+MOST_ROWS = 200_000
+GUESSED_DELAY_MS = 20.0
+GUESSED_MBPS = 100.0
+
+
+@dataclass(frozen=True)
+class _Column:
+    quantity: str
+    """"time", "down", "up", "delay", "rtt" or "loss"."""
+    scale: float = 1.0
+    """To seconds, Mbit/s, ms or a share of 1; NaN: the name has no unit."""
+
+
+def _plain_name(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.strip().lower().replace("bit/s", "bps")).strip("_")
+
+
+def _meaning(name: str) -> _Column | None:
+    """The meaning of a column, by its name; None: it is not one of these quantities."""
+    plain = _plain_name(name)
+    if found := _TIMES.match(plain):
+        return _Column("time", 1e-3 if (found[3] or "").startswith("ms") else 1.0)
+    if found := _DELAY.match(plain):
+        kind = "rtt" if found[1] in ("rtt", "ping") else "delay"
+        return _Column(kind, _DELAY_UNITS.get(found[4] or "", math.nan))
+    if found := _LOSS.match(plain):
+        return _Column("loss", 0.01 if found[3] in ("pct", "percent") else 1.0)
+    found = _RATE.match(plain)
+    if not found or not (found["what"] or found["unit"]):
+        return None
+    way = found["before"] or found["after"] or "down"
+    unit = (found["unit"] or "")[:1]
+    return _Column(
+        "up" if way in _UP else "down", _RATE_UNITS.get(unit if found["unit"] else "", math.nan)
+    )
+
+
+def _header(content: Content) -> list[str] | None:
+    """The names of the columns, if the first line has any."""
+    lines = [line for line in content.head.splitlines() if line.strip()]
+    if len(lines) < 2:
+        return None
+    names = _cells(lines[0].lstrip("# "))
+    if len(names) < 2 or len(_cells(lines[1])) < 2:
+        return None
+    return names
+
+
+def _cells(line: str) -> list[str]:
+    for separator in ("\t", ";", ","):
+        if separator in line:
+            return [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]
+    return line.split()
+
+
+def _is_table(content: Content) -> bool:
+    names = _header(content)
+    if names is None:
+        return False
+    meanings = [found.quantity for found in map(_meaning, names) if found]
+    return "time" in meanings and bool({"down", "up", "delay", "rtt"} & set(meanings))
+
+
+def _read(content: Content) -> Texts:
+    names = _header(content)
+    if names is None:
+        raise FileFormatError("its first line does not name its columns")
+    columns, left_out = _columns(names)
+    rows = [_cells(line) for line in content.lines if line.strip()][1:]
+    if len(rows) > MOST_ROWS:
+        raise FileFormatError(f"it has more than {MOST_ROWS} rows: give a shorter part of it")
+    times = _times(
+        [row[columns["time"][0]] if len(row) > columns["time"][0] else "" for row in rows],
+        columns["time"][1],
+    )
+    series = {
+        quantity: _series(rows, times, at, column, names[at])
+        for quantity, (at, column) in columns.items()
+        if quantity != "time"
+    }
+    series = {quantity: values for quantity, values in series.items() if values}
+    return _texts(
+        content, series, {quantity: names[at] for quantity, (at, _) in columns.items()}, left_out
+    )
+
+
+def _columns(names: Sequence[str]) -> tuple[dict[str, tuple[int, _Column]], list[str]]:
+    """The place and the meaning of each quantity's column, and notes on the others."""
+    plain = {_plain_name(name) for name in names}
+    chosen: dict[str, tuple[int, _Column]] = {}
+    unread = []
+    notes = []
+    for at, name in enumerate(names):
+        found = _meaning(name)
+        if found is None or found.quantity in chosen:
+            unread.append(name)
+            continue
+        if math.isnan(found.scale):
+            if found.quantity in ("down", "up") and plain >= KBITS:
+                found = _Column(found.quantity, 1e-3)
+                notes.append(f"{name} is in kbit/s, as in the 5G dataset that has such columns.")
+            else:
+                raise FileFormatError(
+                    f"its column {name!r} has no unit: rename it to {name}_mbps, {name}_kbps or {name}_ms"
+                )
+        chosen[found.quantity] = (at, found)
+    if unread:
+        notes.append(f"Columns that were not read: {', '.join(unread)}.")
+    return chosen, notes
+
+
+def _times(cells: Sequence[str], column: _Column) -> list[float]:
+    """Times in seconds from the first."""
+    scale = column.scale
+    try:
+        values = [float(cell) for cell in cells]
+        if values and values[0] > 1e11:
+            scale = 1e-3
+    except ValueError:
+        values, scale = [_date(cell, row) for row, cell in enumerate(cells, 2)], 1.0
+    if not values:
+        raise FileFormatError("it has no rows")
+    times = [(value - values[0]) * scale for value in values]
+    for row, (before, after) in enumerate(itertools.pairwise(times), 3):
+        if not after >= before:
+            raise FileFormatError(f"row {row} is earlier than the row before it")
+    return times
+
+
+def _date(cell: str, row: int) -> float:
+    try:
+        found = datetime.fromisoformat(cell)
+    except ValueError:
+        for form in _DATES:
+            try:
+                found = datetime.strptime(cell, form)
+                break
+            except ValueError:
+                continue
+        else:
+            raise FileFormatError(f"row {row}: {cell[:40]!r} is not a time") from None
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+def _series(
+    rows: Sequence[Sequence[str]], times: Sequence[float], at: int, column: _Column, name: str
+) -> list[tuple[float, float]]:
+    """A quantity over time. Rows without a value are left out; rows of one time are averaged."""
+    by_time: dict[float, list[float]] = {}
+    for number, (row, t) in enumerate(zip(rows, times, strict=True), 2):
+        cell = row[at] if at < len(row) else ""
+        if cell in ("", "-", "nan", "NaN", "NA", "null", "None"):
+            continue
+        try:
+            value = float(cell) * column.scale
+        except ValueError:
+            raise FileFormatError(
+                f"row {number}: {cell[:40]!r} in column {name} is not a number"
+            ) from None
+        if not 0 <= value <= 1e6:
+            raise FileFormatError(f"row {number}: {cell} in column {name} can't be true")
+        by_time.setdefault(t, []).append(value)
+    return [(t, sum(values) / len(values)) for t, values in by_time.items()]
+
+
+def _texts(
+    content: Content, series: Mapping[str, list[tuple[float, float]]], names: Mapping[str, str], notes: list[str]
+) -> Texts:  # fmt: skip
+    traces = {way: series[way] for way in ("down", "up") if way in series}
+    delay = series.get("delay")
+    if delay is None and "rtt" in series:
+        delay = [(t, rtt / 2) for t, rtt in series["rtt"]]
+        notes.append(f"Half of {names['rtt']} is the delay in each direction.")
+    elif "rtt" in series:
+        notes.append(f"{names['rtt']} was not read: {names['delay']} is the delay.")
+    if delay is not None:
+        traces["delay"] = delay
+    if not any(len(values) > 1 for values in traces.values()):
+        raise FileFormatError("it has fewer than two rows with a rate or a delay")
+    if "loss" in series:
+        mean = sum(value for _, value in series["loss"]) / len(series["loss"])
+        notes.append(
+            f"{names['loss']} was not read (its mean is {100 * mean:.3g} %): a scenario's loss is one law for the whole run."
+        )
+    span = max(values[-1][0] for values in traces.values())
+    files = {".toml": _scenario(content, traces, span, notes)}
+    for quantity, values in traces.items():
+        unit = "delay_ms" if quantity == "delay" else "rate_mbps"
+        lines = [f"time_s,{unit}", *(f"{t:.6f},{value:.6g}" for t, value in values)]
+        files[f".{quantity}.trace"] = "\n".join(lines) + "\n"
+    taken = [f"{names.get(quantity, names.get('rtt', ''))}: {len(values)} rows over {span:.4g} s as {quantity}, mean {sum(value for _, value in values) / len(values):.4g} {'ms' if quantity == 'delay' else 'Mbit/s'}" for quantity, values in traces.items()]  # fmt: skip
+    return Texts(files, taken, notes, use="to run it: sojourn run {file}")
+
+
+def _scenario(
+    content: Content, traces: Mapping[str, list[tuple[float, float]]], span: float, notes: list[str]
+) -> str:
+    """A download, an upload and a ping over the line. `.toml` and traces have one stem."""
+    lines = [
+        f"# The line of {content.path.name}.",
+        f'duration = "{max(min(span, 60.0), 1.0):.6g} s"',
+        "",
+        "[bottleneck]",
+        'qdisc = "fq_codel"',
+    ]
+    if "delay" in traces:
+        lines.append('delay_trace = "{stem}.delay.trace"')
+    else:
+        lines.append(f'delay = "{GUESSED_DELAY_MS:g} ms"')
+        notes.append(
+            f"The file has no delay: {GUESSED_DELAY_MS:g} ms in each direction is a guess."
+        )
+    rates = [way for way in ("down", "up") if way in traces]
+    for way in ("down", "up"):
+        if way in traces:
+            lines.append(f'{way}.trace = "{{stem}}.{way}.trace"')
+        else:
+            lines.append(f'{way}.rate = "{GUESSED_MBPS:g} Mbit/s"')
+            notes.append(f"The file has no rate {way}: {GUESSED_MBPS:g} Mbit/s is a guess.")
+    for way in rates or ["down"]:
+        lines += ["", "[[flow]]", 'kind = "bulk"', f'direction = "{way}"']
+    lines += ["", "[[flow]]", 'kind = "ping"', ""]
+    return "\n".join(lines)
+
+
+FORMATS = (
+    Format("line-table", "a table", "a table with columns like time, dl_mbps, ul_mbps, rtt_ms", Yields.TRACE, _is_table, _read),
+)  # fmt: skip
