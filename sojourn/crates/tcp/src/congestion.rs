@@ -139,6 +139,16 @@ pub const NAMES: &[&str] = &{
 };
 
 /// The congestion control with this name.
+///
+/// # Examples
+///
+/// ```rust
+/// use tcp::congestion::record;
+///
+/// let westwood = record("westwood").expect("Linux has Westwood");
+/// assert!(westwood.simulated.is_none() && westwood.nearest == Some("reno"));
+/// assert!(record("bbr2").is_none());
+/// ```
 pub fn record(name: &str) -> Option<&'static Record> {
     RECORDS.iter().find(|record| record.name == name)
 }

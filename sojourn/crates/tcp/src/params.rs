@@ -526,6 +526,16 @@ impl TcpParams {
     ];
 
     /// A copy that `change` has modified.
+    ///
+    /// # Examples
+    ///
+    /// ```rust
+    /// use tcp::{CongestionKind, TcpParams};
+    ///
+    /// let params = TcpParams::LINUX.with(|p| p.congestion = CongestionKind::Reno);
+    /// assert_eq!(params.congestion.name(), "reno");
+    /// assert_eq!(TcpParams::LINUX.congestion.name(), "cubic");
+    /// ```
     pub fn with(&self, change: impl FnOnce(&mut TcpParams)) -> TcpParams {
         let mut params = self.clone();
         change(&mut params);

@@ -166,6 +166,22 @@ impl Receiver {
     }
 
     /// Handles a segment. Returns the acknowledgement to send now, if one is due.
+    ///
+    /// # Examples
+    ///
+    /// Segment 0 is lost, so segment 1 is acknowledged at once, with a SACK block:
+    ///
+    /// ```rust
+    /// use tcp::{Receiver, Sender, TcpParams};
+    /// use units::Time;
+    ///
+    /// let params = TcpParams::LINUX.with(|p| p.handshake = false);
+    /// let mut sender = Sender::new(&params, None);
+    /// let _lost = sender.poll(Time::ZERO);
+    /// let segment = sender.poll(Time::ZERO).expect("the window has ten segments");
+    /// let ack = Receiver::new(&params).on_segment(&segment, Time::ZERO).expect("there is a gap");
+    /// assert_eq!((ack.ack, ack.sack_count, ack.sacks[0]), (0, 1, (1, 2)));
+    /// ```
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment, now: Time) -> Option<AckSegment> {
         if segment.len == 0 || matches!(self.pending, Pending::SynAck { .. }) {

@@ -211,6 +211,20 @@ pub struct Sender {
 
 impl Sender {
     /// A connection that transfers `bytes`. With `None` the transfer is endless.
+    ///
+    /// # Examples
+    ///
+    /// Without a handshake, the initial window leaves at once:
+    ///
+    /// ```rust
+    /// use tcp::{Sender, TcpParams};
+    /// use units::Time;
+    ///
+    /// let params = TcpParams::LINUX.with(|p| p.handshake = false);
+    /// let mut sender = Sender::new(&params, None);
+    /// let burst = std::iter::from_fn(|| sender.poll(Time::ZERO));
+    /// assert_eq!(burst.map(|segment| segment.seq).collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
+    /// ```
     pub fn new(params: &TcpParams, bytes: Option<u64>) -> Sender {
         let mss = u64::from(params.mss);
         // 2^32 segments are 6 TB; a longer transfer is treated as endless.
@@ -593,6 +607,26 @@ impl Sender {
     }
 
     /// Handles a deadline. Call `poll` afterwards.
+    ///
+    /// # Examples
+    ///
+    /// A segment without an answer is retransmitted after the RTO:
+    ///
+    /// ```rust
+    /// use tcp::{Sender, TcpParams};
+    /// use units::Time;
+    ///
+    /// let params = TcpParams::LINUX.with(|p| p.handshake = false);
+    /// let mut sender = Sender::new(&params, Some(1000));
+    /// sender.poll(Time::ZERO);
+    /// while sender.stats().timeouts == 0 {
+    ///     let now = sender.deadline().expect("a timer runs while data is outstanding");
+    ///     sender.on_deadline(now);
+    ///     if let Some(segment) = sender.poll(now) {
+    ///         assert!(segment.retransmit);
+    ///     }
+    /// }
+    /// ```
     pub fn on_deadline(&mut self, now: Time) {
         if let Some(pacer) = &mut self.pacer {
             pacer.on_deadline(now);
