@@ -258,7 +258,7 @@ def test_who_does_not_have_the_secret_is_refused_by_either(program: Path) -> Non
             _h,
             port,
         ),
-        pytest.raises(LiveError, match="its secret"),
+        pytest.raises(LiveError, match="requires a secret"),
     ):
         measure(plan(port))
     with serving(secret="correct horse battery") as port:

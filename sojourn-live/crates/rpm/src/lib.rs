@@ -14,8 +14,8 @@
 //! - `http`: HTTP/2 settings and threads of both ends.
 //! - `tls`: certificates and trust. `unsent`, `brief`: keep socket and TLS from becoming queues.
 //!
-//! Source: draft-ietf-ippm-responsiveness-09 for the parameters. The algorithm follows the text of
-//! -06, which differs from -09 only in the interval. Deviations:
+//! Source: draft-ietf-ippm-responsiveness-09 for the parameters, and the text of -06 for the
+//! algorithm. Of the parameters, only the interval differs between the two. Deviations:
 //! - MPS counts probes of both kinds together, as the draft's own sum does (300 kB/s at 100),
 //!   although its list of steps counts pairs.
 //! - Until MAD intervals have passed, the moving average of the goodput uses the existing
