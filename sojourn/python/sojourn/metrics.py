@@ -190,7 +190,7 @@ def _read(run: Run) -> tuple[list[SeedNumbers], bool]:
         alike = alike and all(tables[name].equals(first[name]) for name in NEEDED)
         found = _numbers(run.meta, seed, tables)
         runs.append(plain(run.meta, seed, found))
-        # Without sums nobody could tell later whether the tables are the same.
+        # Without sums a later change of the tables could not be detected.
         if run.meta.format > 1:
             run.numbers[seed] = found
     return runs, alike

@@ -110,7 +110,7 @@ def agree(
             cluster=where,
             force=output.force,
             fresh=store.fresh,
-            progress=stages.tell,
+            progress=stages.show,
             say=stages.say,
         )
         try:

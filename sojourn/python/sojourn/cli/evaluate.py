@@ -107,23 +107,23 @@ def evaluate(
 
     try:
         with work.progress(talk.quiet, _step) as progress:
-            whole = run(found, candidates, how, progress, kept)
+            evaluation = run(found, candidates, how, progress, kept)
     except (Interrupted, KeyboardInterrupt) as stop:
         if ended:
             work.say(f"\ncomplete: {', '.join(one.criterion.name for one in ended)}")
         if isinstance(stop, Interrupted):
             work.interrupted(stop, kept=folder is not None)
         raise
-    stops = [stop for assessment in whole.assessments for stop in assessment.failed]
+    stops = [stop for assessment in evaluation.assessments for stop in assessment.failed]
     failed = work.failed(stops)
     if talk.as_json:
-        work.show(text.as_json(_plain(whole, execution.engine, failed), "evaluate"))
+        work.show(text.as_json(_plain(evaluation, execution.engine, failed), "evaluate"))
     else:
-        _show(whole)
+        _show(evaluation)
     if folder is not None:
-        page = matrix.write(whole, folder)
+        page = matrix.write(evaluation, folder)
         work.say(f"wrote {page}, and the Runs of each criterion beside it", talk.quiet)
-    runs = [run for assessment in whole.assessments for run in assessment.runs]
+    runs = [run for assessment in evaluation.assessments for run in assessment.runs]
     if work.invalid(runs) or failed:
         raise click.exceptions.Exit(work.INVALID)
 
@@ -142,23 +142,25 @@ def _step(p: Stage) -> work.Step:
 # ------------------------------------------------------------------------------------- for people
 
 
-def _show(whole: Evaluation) -> None:
+def _show(evaluation: Evaluation) -> None:
     """Prints a sign for each claim and candidate, the list of claims, and a sentence for each
     candidate."""
     from sojourn.evaluation import phrases
 
-    claims = [(assessment, row) for assessment in whole.assessments for row in assessment.results]
-    baseline = whole.called[whole.candidates[0]]
-    longest = max(map(len, whole.called.values()))
-    work.show(f"{whole.suite.head.title}\n")
+    claims = [
+        (assessment, row) for assessment in evaluation.assessments for row in assessment.results
+    ]
+    baseline = evaluation.called[evaluation.candidates[0]]
+    longest = max(map(len, evaluation.called.values()))
+    work.show(f"{evaluation.suite.head.title}\n")
     fit = max(1, (WIDTH - longest) // 3)
     for begin in range(0, len(claims), fit):
         part = claims[begin : begin + fit]
         numbers = "".join(f"{number:>3}" for number in range(begin + 1, begin + 1 + len(part)))
         work.show(f"{'':{longest}}{numbers}")
-        for at, candidate in enumerate(whole.candidates):
+        for at, candidate in enumerate(evaluation.candidates):
             signs = "".join(f"  {phrases.SIGNS[row[at].verdict]}" for _, row in part)
-            work.show(f"{whole.called[candidate]:{longest}}{signs}")
+            work.show(f"{evaluation.called[candidate]:{longest}}{signs}")
         work.show("")
     work.show("✓ holds  ✗ fails  ? undecided with these seeds  · reported, no threshold\n")
     for number, (assessment, row) in enumerate(claims, 1):
@@ -169,12 +171,12 @@ def _show(whole: Evaluation) -> None:
             textwrap.fill(line, WIDTH, initial_indent=f"{number:>3} ", subsequent_indent="    ")
         )
     work.show("")
-    for candidate in whole.candidates[1:]:
-        work.show(textwrap.fill(phrases.sentence(whole, candidate), WIDTH))
-    for missing in whole.missing:
+    for candidate in evaluation.candidates[1:]:
+        work.show(textwrap.fill(phrases.sentence(evaluation, candidate), WIDTH))
+    for missing in evaluation.missing:
         line = f"not run: {missing.section} {missing.title}: needs {missing.needs}"
         work.show(textwrap.fill(line, WIDTH, subsequent_indent="  "))
-    for why, names in phrases.left_out(whole):
+    for why, names in phrases.left_out(evaluation):
         line = f"not evaluated: {names}: {why}"
         work.show(textwrap.fill(line, WIDTH, subsequent_indent="  "))
 
@@ -182,16 +184,16 @@ def _show(whole: Evaluation) -> None:
 # --------------------------------------------------------------------------------------- for JSON
 
 
-def _plain(whole: Evaluation, engine: str, failed: list[dict[str, Any]]) -> dict[str, Any]:
+def _plain(evaluation: Evaluation, engine: str, failed: list[dict[str, Any]]) -> dict[str, Any]:
     from sojourn.evaluation import phrases
 
-    suite = whole.suite
+    suite = evaluation.suite
     return {
         "suite": suite.name,
         "title": suite.head.title,
         "engine": engine,
-        "candidates": list(whole.candidates),
-        "verdict": [phrases.sentence(whole, each) for each in whole.candidates[1:]],
+        "candidates": list(evaluation.candidates),
+        "verdict": [phrases.sentence(evaluation, each) for each in evaluation.candidates[1:]],
         "criteria": [
             {
                 "name": assessment.criterion.name,
@@ -202,7 +204,7 @@ def _plain(whole: Evaluation, engine: str, failed: list[dict[str, Any]]) -> dict
                     {
                         "of": row[0].claim.of,
                         "over": row[0].claim.over,
-                        "asks": phrases.asks(assessment, row[0].claim, whole.candidates[0]),
+                        "asks": phrases.asks(assessment, row[0].claim, evaluation.candidates[0]),
                         "source": suite.source(row[0].claim),
                         "candidates": [
                             {
@@ -210,19 +212,19 @@ def _plain(whole: Evaluation, engine: str, failed: list[dict[str, Any]]) -> dict
                                 "verdict": one.verdict,
                                 "cells": [_cell(each) for each in one.findings],
                             }
-                            for name, one in zip(whole.candidates, row, strict=True)
+                            for name, one in zip(evaluation.candidates, row, strict=True)
                         ],
                     }
                     for row in assessment.results
                 ],
             }
-            for assessment in whole.assessments
+            for assessment in evaluation.assessments
         ],
         "missing": [
             {"section": one.section, "force": one.force, "title": one.title, "needs": one.needs}
-            for one in whole.missing
+            for one in evaluation.missing
         ],
-        "left_out": [{"candidate": one.candidate, "why": one.why} for one in whole.left_out],
+        "left_out": [{"candidate": one.candidate, "why": one.why} for one in evaluation.left_out],
         "failed": failed,
     }
 

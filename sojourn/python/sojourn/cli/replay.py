@@ -78,7 +78,7 @@ def replay(
             out=output.out,
             force=output.force,
             jobs=execution.jobs,
-            progress=stages.tell,
+            progress=stages.show,
             say=stages.say,
         )
         try:

@@ -245,7 +245,7 @@ class Step:
     """Printed when the work is done."""
 
 
-Tell = Callable[[Any], None]
+Show = Callable[[Any], None]
 
 
 def simulated(p: Progress) -> Step:
@@ -275,7 +275,7 @@ def _time(seconds: float) -> str:
 
 
 @contextlib.contextmanager
-def progress(quiet: bool, step: Callable[[Any], Step] = simulated) -> Iterator[Tell]:
+def progress(quiet: bool, step: Callable[[Any], Step] = simulated) -> Iterator[Show]:
     """Yields a function that takes each Progress and shows it: a bar with an ETA on a terminal,
     otherwise a line every `PLAIN_EVERY_S`. `step` converts a Progress."""
     if quiet:
@@ -294,7 +294,7 @@ class Stages:
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
         self._bars = contextlib.ExitStack()
-        self._tell: Tell | None = None
+        self._show: Show | None = None
 
     def __enter__(self) -> Stages:
         return self
@@ -307,15 +307,15 @@ class Stages:
         self._end()
         say(words, self._quiet)
 
-    def tell(self, p: Progress) -> None:
+    def show(self, p: Progress) -> None:
         """Shows the progress of the stage."""
-        if self._tell is None:
-            self._tell = self._bars.enter_context(progress(self._quiet))
-        self._tell(p)
+        if self._show is None:
+            self._show = self._bars.enter_context(progress(self._quiet))
+        self._show(p)
 
     def _end(self) -> None:
         self._bars.close()
-        self._tell = None
+        self._show = None
 
 
 @contextlib.contextmanager

@@ -121,10 +121,10 @@ def evaluate(
     assessments = []
     for number, (criterion, variants) in enumerate(work):
 
-        def tell(p: Progress, one: Criterion = criterion, number: int = number) -> None:
+        def show(p: Progress, one: Criterion = criterion, number: int = number) -> None:
             progress(Stage(one, number, len(work), p))
 
-        assessment = _assessed(suite, criterion, variants, chosen, how, tell)
+        assessment = _assessed(suite, criterion, variants, chosen, how, show)
         assessments.append(assessment)
         progress(Stage(criterion, number, len(work), None))
         ended(assessment)

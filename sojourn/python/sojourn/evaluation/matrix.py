@@ -42,7 +42,7 @@ LEGEND: tuple[tuple[Standing, str], ...] = (
 )
 
 
-def write(whole: Evaluation, folder: Path) -> Path:
+def write(evaluation: Evaluation, folder: Path) -> Path:
     """Writes the page and returns its path.
 
     Raises:
@@ -50,7 +50,7 @@ def write(whole: Evaluation, folder: Path) -> Path:
     """
     path = folder / PAGE
     try:
-        write_whole(path, render(whole).encode())
+        write_whole(path, render(evaluation).encode())
     except OSError as error:
         raise UserError(
             f"can't write {path}: {error.strerror or error}", "choose another folder with -o"
@@ -64,44 +64,46 @@ def write_runs(assessment: Assessment, folder: Path) -> Path:
     return report.write(list(assessment.runs), page, lab_in=folder)
 
 
-def render(whole: Evaluation) -> str:
+def render(evaluation: Evaluation) -> str:
     """The page as HTML."""
-    head = whole.suite.head
+    head = evaluation.suite.head
     return parts.page(
         "sojourn.evaluation/matrix.html",
         ["sojourn.report/page.css", "sojourn.evaluation/matrix.css"],
         title=head.title,
         about=f"{head.about} {head.source}.",
-        ranking=phrases.ranking(whole),
+        ranking=phrases.ranking(evaluation),
         # The number of claims that hold for each candidate, best first.
-        sentences=[phrases.sentence(whole, each) for each in whole.candidates[1:]],
-        candidates=[whole.called[each] for each in whole.candidates],
+        sentences=[phrases.sentence(evaluation, each) for each in evaluation.candidates[1:]],
+        candidates=[evaluation.called[each] for each in evaluation.candidates],
         legend=[(phrases.SIGNS[word], meaning) for word, meaning in LEGEND],
-        criteria=[_criterion(whole, assessment) for assessment in whole.assessments],
-        sources=_sources(whole),
-        missing=whole.missing,
-        facts=_facts(whole),
+        criteria=[_criterion(evaluation, assessment) for assessment in evaluation.assessments],
+        sources=_sources(evaluation),
+        missing=evaluation.missing,
+        facts=_facts(evaluation),
     )
 
 
 # ------------------------------------------------------------------------------------- the matrix
 
 
-def _sources(whole: Evaluation) -> list[str]:
+def _sources(evaluation: Evaluation) -> list[str]:
     """The sources of the thresholds."""
-    claims = [row[0].claim for assessment in whole.assessments for row in assessment.results]
-    return list(dict.fromkeys(whole.suite.source(claim) for claim in claims if claim.judged))
+    claims = [row[0].claim for assessment in evaluation.assessments for row in assessment.results]
+    return list(dict.fromkeys(evaluation.suite.source(claim) for claim in claims if claim.judged))
 
 
-def _claim(whole: Evaluation, assessment: Assessment, row: Sequence[ClaimResult]) -> dict[str, Any]:
+def _claim(
+    evaluation: Evaluation, assessment: Assessment, row: Sequence[ClaimResult]
+) -> dict[str, Any]:
     """A claim in the deciding cell, for each candidate."""
     claim = row[0].claim
-    asks = phrases.asks(assessment, claim, whole.called[whole.candidates[0]])
-    short = re.split("[:,]", whole.suite.source(claim))[0]
+    asks = phrases.asks(assessment, claim, evaluation.called[evaluation.candidates[0]])
+    short = re.split("[:,]", evaluation.suite.source(claim))[0]
     return {
         "name": phrases.name(assessment, claim),
         "note": [f"{asks} ({short})"] if asks else [],
-        "fields": [_decisive(*each) for each in zip(whole.candidates, row, strict=True)],
+        "fields": [_decisive(*each) for each in zip(evaluation.candidates, row, strict=True)],
     }
 
 
@@ -127,57 +129,57 @@ def _field(candidate: str, found: Finding | None, *small: str) -> dict[str, str 
 # ---------------------------------------------------------------------------------- one criterion
 
 
-def _criterion(whole: Evaluation, assessment: Assessment) -> dict[str, Any]:
+def _criterion(evaluation: Evaluation, assessment: Assessment) -> dict[str, Any]:
     one = assessment.criterion
     engine = assessment.runs[0].meta.engine
     by = () if engine == "sim" else ("-e", engine)
-    again = ("sojourn", "evaluate", "--suite", whole.suite.word, "--only", one.name)
+    again = ("sojourn", "evaluate", "--suite", evaluation.suite.word, "--only", one.name)
     return {
         "id": one.name,
         "title": f"{one.section} {one.title}",
         "force": one.force,
-        "claims": [_claim(whole, assessment, row) for row in assessment.results],
+        "claims": [_claim(evaluation, assessment, row) for row in assessment.results],
         "runs": f"{quote(one.name)}/{PAGE}",
-        "again": shlex.join((*again, *by, *whole.named)),
-        "picture": _picture(whole, assessment),
-        "cells": _cells(whole, assessment),
+        "again": shlex.join((*again, *by, *evaluation.named)),
+        "picture": _picture(evaluation, assessment),
+        "cells": _cells(evaluation, assessment),
         "refused": parts.refused(assessment.runs),
         "scenario": assessment.runs[0].scenario_text,
     }
 
 
-def _cells(whole: Evaluation, assessment: Assessment) -> list[dict[str, Any]]:
+def _cells(evaluation: Evaluation, assessment: Assessment) -> list[dict[str, Any]]:
     """Every claim in every cell, if there are several cells."""
     if len(assessment.conditions) < 2:
         return []
     return [
-        _row(whole, assessment, row, cell)
+        _row(evaluation, assessment, row, cell)
         for row in assessment.results
         for cell in assessment.conditions
     ]
 
 
 def _row(
-    whole: Evaluation, assessment: Assessment, row: Sequence[ClaimResult], cell: Conditions
+    evaluation: Evaluation, assessment: Assessment, row: Sequence[ClaimResult], cell: Conditions
 ) -> dict[str, Any]:
     """One claim in one cell."""
     claim = row[0].claim
     held = row[0].at(cell)
     reference = ""
     if claim.times_baseline and held is not None:
-        reference = f"{whole.called[whole.candidates[0]]}: {digits(held.own)}"
-    asks = phrases.asks(assessment, claim, whole.called[whole.candidates[0]])
+        reference = f"{evaluation.called[evaluation.candidates[0]]}: {digits(held.own)}"
+    asks = phrases.asks(assessment, claim, evaluation.called[evaluation.candidates[0]])
     return {
         "name": phrases.where(cell),
         "note": [each for each in (phrases.name(assessment, claim), asks, reference) if each],
         "fields": [
             _field(candidate, each.at(cell))
-            for candidate, each in zip(whole.candidates, row, strict=True)
+            for candidate, each in zip(evaluation.candidates, row, strict=True)
         ],
     }
 
 
-def _picture(whole: Evaluation, assessment: Assessment) -> dict[str, str]:
+def _picture(evaluation: Evaluation, assessment: Assessment) -> dict[str, str]:
     """Delay against goodput, with an ellipse for each candidate."""
     conditions = assessment.conditions
     shown = conditions
@@ -189,7 +191,7 @@ def _picture(whole: Evaluation, assessment: Assessment) -> dict[str, str]:
         Panel(
             phrases.where(each),
             [
-                _cloud(whole, at, cells[found.label])
+                _cloud(evaluation, at, cells[found.label])
                 for at, result in enumerate(assessment.results[0])
                 if (found := result.at(each)) is not None
             ],
@@ -211,10 +213,10 @@ def _picture(whole: Evaluation, assessment: Assessment) -> dict[str, str]:
     }
 
 
-def _cloud(whole: Evaluation, at: int, cell: SweepCell) -> Cloud:
-    colour, marker = _looks(whole.candidates)[at]
+def _cloud(evaluation: Evaluation, at: int, cell: SweepCell) -> Cloud:
+    colour, marker = _looks(evaluation.candidates)[at]
     return Cloud(
-        whole.called[whole.candidates[at]],
+        evaluation.called[evaluation.candidates[at]],
         colour,
         marker,
         cell.at.per_seed(DELAY),
@@ -241,8 +243,8 @@ def _looks(candidates: Sequence[str]) -> list[tuple[str, str]]:
 # ------------------------------------------------------------------------------------------- rest
 
 
-def _facts(whole: Evaluation) -> list[tuple[str, str]]:
-    runs = [run for assessment in whole.assessments for run in assessment.runs]
+def _facts(evaluation: Evaluation) -> list[tuple[str, str]]:
+    runs = [run for assessment in evaluation.assessments for run in assessment.runs]
     first = runs[0].meta
     builds = sorted({run.meta.engine_build or "not recorded" for run in runs})
     seeds = counted((len(run.meta.seeds) for run in runs), "seed")
@@ -250,8 +252,8 @@ def _facts(whole: Evaluation) -> list[tuple[str, str]]:
         ("Engine", f"{first.engine} {first.version}"),
         ("Build of the engine", ", ".join(builds)),
         ("Runs", f"{len(runs)}, each with {seeds}"),
-        ("Baseline", whole.candidates[0]),
-        ("Candidates", ", ".join(whole.candidates[1:])),
+        ("Baseline", evaluation.candidates[0]),
+        ("Candidates", ", ".join(evaluation.candidates[1:])),
     ]
-    facts += [(f"Not evaluated: {names}", why) for why, names in phrases.left_out(whole)]
+    facts += [(f"Not evaluated: {names}", why) for why, names in phrases.left_out(evaluation)]
     return facts

@@ -76,14 +76,14 @@ def counts(found: list[ClaimResult]) -> dict[Standing, int]:
     return {word: words.count(word) for word in SIGNS}
 
 
-def sentence(whole: Evaluation, candidate: str) -> str:
+def sentence(evaluation: Evaluation, candidate: str) -> str:
     """`fq_codel: 20 of 24 claims hold; fails: 5.1.1 goodput`."""
-    found = whole.of(candidate)
+    found = evaluation.of(candidate)
     count = counts(found)
     thresholds = count["holds"] + count["fails"] + count["unclear"]
     if not thresholds:
-        return f"{whole.called[candidate]}: the baseline: its numbers are shown without a verdict."
-    parts = [f"{whole.called[candidate]}: {count['holds']} of {thresholds} claims hold"]
+        return f"{evaluation.called[candidate]}: the baseline: its numbers are shown without a verdict."
+    parts = [f"{evaluation.called[candidate]}: {count['holds']} of {thresholds} claims hold"]
     for verdict, word in (
         ("fails", "fails"),
         ("unclear", "undecided with these seeds"),
@@ -91,28 +91,28 @@ def sentence(whole: Evaluation, candidate: str) -> str:
     ):
         names = [
             f"{assessment.criterion.section} {name(assessment, row[0].claim)}"
-            for assessment in whole.assessments
+            for assessment in evaluation.assessments
             for row in assessment.results
-            if row[whole.candidates.index(candidate)].verdict == verdict
+            if row[evaluation.candidates.index(candidate)].verdict == verdict
         ]
         if names:
             parts.append(f"{word}: {', '.join(dict.fromkeys(names))}")
     return "; ".join(parts) + "."
 
 
-def ranking(whole: Evaluation) -> str:
+def ranking(evaluation: Evaluation) -> str:
     """`Claims that hold, of 29 with a threshold: pie 21, cake 21, codel 19.`"""
-    found = {name: counts(whole.of(name)) for name in whole.candidates[1:]}
+    found = {name: counts(evaluation.of(name)) for name in evaluation.candidates[1:]}
     thresholds = {one["holds"] + one["fails"] + one["unclear"] for one in found.values()}
     best = sorted(found, key=lambda each: -found[each]["holds"])
-    scores = ", ".join(f"{whole.called[each]} {found[each]['holds']}" for each in best)
-    count, baseline = max(thresholds, default=0), whole.called[whole.candidates[0]]
+    scores = ", ".join(f"{evaluation.called[each]} {found[each]['holds']}" for each in best)
+    count, baseline = max(thresholds, default=0), evaluation.called[evaluation.candidates[0]]
     return f"Claims that hold, of {count} with a threshold: {scores}. The baseline is {baseline}."
 
 
-def left_out(whole: Evaluation) -> list[tuple[str, str]]:
+def left_out(evaluation: Evaluation) -> list[tuple[str, str]]:
     """The reasons why candidates of the suite are not evaluated, each with its candidates."""
     reasons: dict[str, list[str]] = {}
-    for one in whole.left_out:
+    for one in evaluation.left_out:
         reasons.setdefault(one.why, []).append(one.candidate)
     return [(why, ", ".join(candidates)) for why, candidates in reasons.items()]

@@ -99,11 +99,11 @@ def sweep(
     if qdiscs:
         whole = contenders(whole, qdiscs, link)
     try:
-        with _telling(progress) as tell:
-            made = simulate_all(whole, seeds=seeds, jobs=jobs, progress=tell)
+        with _shown(progress) as show:
+            simulated = simulate_all(whole, seeds=seeds, jobs=jobs, progress=show)
     except Interruption as stop:
         raise SweepInterrupted(_framed(stop.finished, by, None)) from None
-    return _framed(made, by, columns)
+    return _framed(simulated, by, columns)
 
 
 def _range(key: str, ends: Sequence[Setting]) -> str:
@@ -116,13 +116,15 @@ def _range(key: str, ends: Sequence[Setting]) -> str:
     return " .. ".join(map(str, ends))
 
 
-def _framed(made: Sequence[Any], by: frames.RowsPer, columns: Sequence[str] | None) -> pl.DataFrame:
-    grid = of_simulated(made)
+def _framed(
+    simulated: Sequence[Any], by: frames.RowsPer, columns: Sequence[str] | None
+) -> pl.DataFrame:
+    grid = of_simulated(simulated)
     return frames.frame(grid, by, None if columns is None else grid.selected(columns))
 
 
 @contextlib.contextmanager
-def _telling(progress: OnProgress | bool) -> Iterator[OnProgress | None]:
+def _shown(progress: OnProgress | bool) -> Iterator[OnProgress | None]:
     """Yields the function to call with each Progress: the caller's, or one that moves a bar."""
     if not isinstance(progress, bool):
         yield progress
@@ -138,7 +140,7 @@ def _telling(progress: OnProgress | bool) -> Iterator[OnProgress | None]:
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=1)
 
-        def tell(reached: Progress) -> None:
+        def show(reached: Progress) -> None:
             bar.update(task, total=reached.runs, completed=reached.fraction * reached.runs)
 
-        yield tell
+        yield show
