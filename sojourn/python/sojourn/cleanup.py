@@ -1,12 +1,12 @@
 """Finds and removes the files that a killed process leaves on disk.
 
 Each process has a folder in the user's state folder. It contains a file `owner`, which the process
-keeps locked (flock), and a symbolic link to each file or folder that would outlive a kill -9:
-temporary folders, and half-written files beside those that they will replace. A link is made before
-its target and removed after it. The kernel releases the lock of a process however the process ends,
-so a folder with a free lock belongs to a dead process. Each process that makes its folder first
-removes the targets of dead processes' links, silently; `sojourn clean` does the same and prints
-them.
+keeps locked (flock), and a symbolic link to each file or folder that would outlive a kill -9. These
+are temporary folders, and half-written files beside those that they will replace. A link is made
+before its target and removed after it. The kernel releases the lock of a process however the
+process ends, so a folder with a free lock belongs to a dead process. Each process that makes its
+folder first removes the targets of dead processes' links, silently; `sojourn clean` does the same
+and prints them.
 
 Processes need no such record. Guests, and builds of guests, die with the thread that started them
 (PR_SET_PDEATHSIG). Children that were stopped at that moment are killed when their folder is

@@ -1,9 +1,9 @@
 """Chooses one of several disciplines by a goal.
 
 The quantities of a goal are compared in their order. In each, every remaining candidate is compared
-with the best one: the one whose 95 % interval has the best bound, so that a wide interval never
-makes a candidate look good. By the 95 % interval of the paired difference (`sojourn.judgement`) a
-candidate is
+with the best one, whose 95 % interval has the best bound. So a wide interval never makes a
+candidate look good. By the 95 % interval of the paired difference (`sojourn.judgement`) a candidate
+is
 
     as good     the interval is within the margin of the quantity on both sides
     worse       the interval excludes 0, and a part of it is beyond the margin

@@ -106,7 +106,7 @@ def advise(
     """Recommend a queue discipline and its parameters, and show what it costs.
 
     With a SCENARIO, the advice is for its bottleneck and its own traffic. With a line of a known
-    rate, the advice is for a shaper in front of the line: the test traffic is four transfers each
+    rate, the advice is for a shaper in front of the line. Its test traffic is four transfers each
     way, a call and a ping. Each discipline that is worth trying takes its turn, and the goal
     chooses one. The output ends with the commands to type and a section for OpenWrt's SQM.
 

@@ -343,10 +343,10 @@ def bottlenecks(runs: Sequence[Run]) -> list[str | None]:
     """The link under study of each Run: where most packets waited, on average over time and all
     seeds.
 
-    Runs with the same links have the same link under study: of the links whose disciplines differ,
-    the one where most packets waited in all Runs together. (With a good discipline the longest
-    queue may be elsewhere.) If hardly any packet waits on any link, a link with a policer is under
-    study: packets beyond its rate are dropped and do not wait.
+    Runs with the same links have the same link under study. Of the links whose disciplines differ,
+    it is the one where most packets waited in all Runs together. (With a good discipline the
+    longest queue may be elsewhere.) If hardly any packet waits on any link, a link with a policer
+    is under study: packets beyond its rate are dropped and do not wait.
     """
     return under_study([run.meta for run in runs], [_backlogs(run) for run in runs])
 

@@ -1,7 +1,7 @@
 """Finds the Runs that need more seeds until a number is precise enough.
 
 A number is precise enough if half of its 95 % interval is at most a given share of its mean. Runs
-that compete keep the same seeds, so that they can be compared seed by seed: if one of them needs
+that compete keep the same seeds, so that they can be compared seed by seed. If one of them needs
 more, all of its contest get as many again as they have. Rounds are few because each round may find
 the interval narrow by chance and stop. So the interval of a number that was stopped in this way
 misses the true value more often than once in twenty times.
