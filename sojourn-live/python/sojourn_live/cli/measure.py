@@ -359,7 +359,7 @@ def _measured(plan: SessionPlan, how: MeasurementSettings, quiet: bool) -> Measu
         return measurement.measure(plan, how, reached)
 
 
-def _reporter(show: work.Tell, repeats: int) -> MeasurementProgress:
+def _reporter(show: work.Show, repeats: int) -> MeasurementProgress:
     def reached(repeat: int, now_ns: int, whole_ns: int, phase: str) -> bool:
         share = min(now_ns / whole_ns, 1.0) if whole_ns else 0.0
         which = f"repeat {repeat + 1} of {repeats}, " if repeats > 1 else ""

@@ -273,7 +273,7 @@ def _measure(plan: RpmPlan, how: MeasurementSettings, talk: options.TalkOptions)
     return 0
 
 
-def _reporter(show: work.Tell, plan: RpmPlan) -> RpmProgress:
+def _reporter(show: work.Show, plan: RpmPlan) -> RpmProgress:
     stages = ["idle", *(" and ".join(stage) for stage in plan.stages)]
     per_stage = 2 * plan.parameters.stage_intervals
 
