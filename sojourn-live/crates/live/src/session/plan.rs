@@ -107,8 +107,8 @@ const MS: i64 = 1_000_000;
 /// Default TCP and UDP port of a server.
 pub const PORT: u16 = 35_500;
 
-/// Parses HOST, HOST:PORT, an IPv6 address, or [ADDRESS]:PORT into host and port; `None` without a
-/// port.
+/// Parses `HOST`, `HOST:PORT`, an IPv6 address, or `[ADDRESS]:PORT` into host and port; the port is
+/// `None` if there is none.
 pub fn endpoint(text: &str) -> Result<(String, Option<u16>), Failure> {
     let bracketed = |host: &str| {
         host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).map(str::to_owned)
