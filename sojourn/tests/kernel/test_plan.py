@@ -695,7 +695,7 @@ def test_a_policer_that_linux_has_not_is_refused() -> None:
         planned(bare)
     assert "overhead 14" in caught.value.hint
     full = with_(bottleneck__link_layer="linux", bottleneck__police="rate 1mbit burst 3k")
-    with pytest.raises(PlanError, match="can't be told from the discipline's"):
+    with pytest.raises(PlanError, match="can't be distinguished from the discipline's"):
         planned(full, VETH)
 
 

@@ -1,6 +1,6 @@
 """The real Linux kernel as an engine: a guest of its own, in virtual time, without root.
 
-`guest` makes and boots it, `plan` says what it is to do, `observed` reads what it saw, `engine` has
-the verbs. What is imported here is nothing, so that `plan` and `graph`, which are pure, can be had
-on every system.
+`guest` builds and boots it, `plan` writes its instructions, `observed` reads its measurements,
+`engine` has the methods of `Engine`. This module imports nothing, so that `plan` and `graph`, which
+do no I/O, can be imported on every system.
 """

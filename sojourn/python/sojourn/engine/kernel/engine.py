@@ -1,12 +1,12 @@
-"""The real Linux kernel as an engine: a plan, a guest that carries it out in virtual time, tables
-from what it measured.
+"""The real Linux kernel as an engine: a plan, a guest that carries it out in virtual time, and the
+tables of its archive.
 
-Each seed is a guest of its own, in a folder of its own that goes when its tables are made. What a
-guest measured but can't be trusted (records lost, a processor too busy to keep time, a self-check
-that failed) is handed on with the reasons, and its Run is marked invalid.
+Each seed has a guest of its own and a folder of its own, which is removed when its tables are made.
+A measurement may be invalid: records were lost, a processor was too busy to keep time, or a
+self-check failed. Its tables are returned with the reasons, and its Run is marked invalid.
 
-What reads measurements (`observed`) is imported once there are some: `sojourn check` and `sojourn
-list` ask an engine what it can run, and need neither numpy nor polars for the answer.
+`observed`, which reads measurements, is imported only when there are some. `sojourn check` and
+`sojourn list` ask an engine what it can run, which needs neither numpy nor polars.
 """
 
 from __future__ import annotations
@@ -40,20 +40,21 @@ SOURCES = (
     ("scenario", "linux.py"),
     ("scenario", "tcp.py"),
 )
-"""What decides the tables beside this folder."""
+"""Files that decide the tables, beside those of this folder."""
 LEAST_WALL_S = 600.0
 WALL_PER_SECOND = 60.0
-"""Of the run: the slowest guest takes a tenth of that at 200 Mbit/s."""
+"""Limit of wall-clock time for each second of the run. The slowest guest takes a tenth of it at 200
+Mbit/s."""
 
 
 def outcome(
     realised: Realised, file: Path, doubts: Callable[[Archive], Sequence[str]], cpu_ns: int
 ) -> Outcome:
-    """The tables of the archive in this file, and why they can't be trusted: by themselves, or
-    because of these doubts.
+    """Returns the tables of the archive in this file, with the archive's own doubts and those that
+    `doubts` finds.
 
     Raises:
-        GuestError: it is not whole.
+        GuestError: the archive is incomplete.
     """
     from sojourn.engine.kernel.observed import archive
     from sojourn.engine.kernel.observed.tables import tables
@@ -65,7 +66,7 @@ def outcome(
 
 
 def build(*parts: str) -> str:
-    """These parts, our program and the sources of plan and tables as one name of 16 digits.
+    """Hashes these parts, our program and the sources of plan and tables to a name of 16 digits.
 
     Raises:
         GuestError: the program has not been built.
@@ -79,8 +80,8 @@ def _program() -> str:
 
 @cache
 def _sources() -> str:
-    """Of the Python between a realised scenario and a guest's plan, and between its archive and the
-    tables."""
+    """Hashes the Python sources from a realised scenario to a guest's plan, and from its archive to
+    the tables."""
     root = files("sojourn")
     kernel = Path(str(root.joinpath("engine", "kernel")))
     others = [Path(str(root.joinpath(*parts))) for parts in SOURCES]
@@ -91,7 +92,8 @@ def _sources() -> str:
 
 
 class KernelEngine:
-    """Scenarios in a guest. `adapting`: one whose red adapts where it is told to (awake.py)."""
+    """Runs scenarios in a guest. `adapting`: in one whose RED adapts where the scenario enables it
+    (awake.py)."""
 
     alone = False
 
@@ -112,14 +114,14 @@ class KernelEngine:
 
     @cached_property
     def build(self) -> str:
-        """Names the kernel, its file system, our program in it, and what plans and reads its
-        measurements."""
+        """Names the kernel, its file system, our program in it, and the code that writes plans and
+        reads measurements."""
         return build(
             "kernel", self._guest.fingerprint, *((awake.name(),) if self._adapting else ())
         )
 
     def conditions(self, realised: Realised) -> Mapping[str, str]:
-        """Offloads, and HZ: the built kernel's by its configuration, Debian's own alike."""
+        """The offloads, and HZ: the same in the built kernel's configuration and in Debian's."""
         return {
             "offloads": plan.offloads(realised),
             "HZ": "250",
@@ -127,11 +129,12 @@ class KernelEngine:
         }
 
     def check(self, realised: Realised) -> None:
-        """Refuses what Linux has no word for."""
+        """Refuses features that Linux lacks."""
         try:
             guest = self._guest
         except NotReadyError:
-            # What no guest can run is refused for that reason: to make one would not help.
+            # A scenario that no guest can run is refused for that reason: making a guest would not
+            # help.
             if problems := list(fits.problems_of(realised, *fits.kernel_of(self._wanted))):
                 raise fits.PlanError(problems) from None
             raise
@@ -151,15 +154,15 @@ class KernelEngine:
     def recordings(
         self, realised: Realised, reached: Callable[[int], bool]
     ) -> tuple[list[Recording], int]:
-        """What each congested link's queue did to each packet (recording.py), and the CPU time in
-        ns that it took.
+        """Returns recordings of what each congested link's queue did to each packet (recording.py),
+        and the CPU time in ns.
 
         Raises:
-            GuestError: the guest has no simulated cards, or what was recorded can't be trusted.
+            GuestError: the guest has no simulated cards, or the recordings are invalid.
         """
         if not self._guest.has_simnic:
             raise GuestError(
-                f"{self.name} keeps a link's rate by htb, whose times no link of ours has",
+                f"{self.name} limits a link's rate by htb, whose timing the simulator's links lack",
                 "record with -e kernel-uml: sojourn kernel setup makes it",
             )
         from sojourn.engine.kernel.observed import archive
@@ -170,8 +173,8 @@ class KernelEngine:
 
         def read(file: Path, cpu_ns: int) -> tuple[list[Recording], int]:
             measured = archive.Archive.read(file)
-            if found := archive.doubts(measured):
-                raise GuestError(f"what was recorded can't be trusted: {'; '.join(found)}")
+            if doubts := archive.doubts(measured):
+                raise GuestError(f"the recording is invalid: {'; '.join(doubts)}")
             return recording.recordings(realised, planned.plan, measured, self.version), cpu_ns
 
         return self._measured(realised, planned, reached, read)
@@ -183,13 +186,13 @@ class KernelEngine:
         reached: Callable[[int], bool],
         read: Callable[[Path, int], _Read],
     ) -> _Read:
-        """What is read from the archive of a guest that carried out the plan, given the CPU time in
-        ns that it took."""
+        """Runs the plan in a guest and returns `read` of its archive. `read` also gets the CPU time
+        in ns."""
         added = {"plan.json": json.dumps(planned.plan).encode(), **self._added}
         overlay = guests.overlay(program(), added)
         seconds = realised.duration_ns / 1e9
         with cleanup.temporary_folder() as folder:
-            one = boot.Boot(
+            start = boot.Boot(
                 folder,
                 overlay,
                 seed=realised.seed,
@@ -198,17 +201,19 @@ class KernelEngine:
                 queues=planned.queues,
                 wall_limit_s=max(LEAST_WALL_S, WALL_PER_SECOND * seconds),
             )
-            booted = boot.run(self._guest, one, reached)
+            booted = boot.run(self._guest, start, reached)
             return read(booted.archive, round(booted.cpu_s * 1e9))
 
     def _doubts(self, realised: Realised, measured: Archive) -> list[str]:
         from sojourn.engine.kernel.observed import archive, selfcheck
 
-        found = list(selfcheck.doubts(realised, measured, self._guest.kind))
+        doubts = list(selfcheck.doubts(realised, measured, self._guest.kind))
         if (
             self._guest.kind != "uml"
             and (busy := archive.busy_share(measured)) > selfcheck.MOST_BUSY
         ):
             hint = "slower links, fewer flows, or the guest uml, which has no such limit"
-            found.append(f"the guest's processor was {busy:.0%} busy, which delays packets: {hint}")
-        return found
+            doubts.append(
+                f"the guest's processor was {busy:.0%} busy, which delays packets: {hint}"
+            )
+        return doubts

@@ -1,4 +1,4 @@
-"""What a realised scenario's links are made of, to a kernel."""
+"""How a kernel implements a realised scenario's links."""
 
 from collections.abc import Sequence
 
@@ -7,13 +7,13 @@ from sojourn.scenario.realised import Flow, Link
 
 
 def has_queue(link: Link) -> bool:
-    """Whether packets can wait at it."""
+    """Whether packets can queue at the link."""
     return bool(link.rate) or link.shaper is not None
 
 
 def transmitter(link: Link, bps: int | None = None) -> tc.Transmitter | None:
-    """What htb has to do where no driver keeps the rate; None without one. `bps`: another than the
-    first."""
+    """The parameters of htb where no driver limits the rate; None if the link has no rate. `bps`: a
+    rate other than the first."""
     if not link.rate:
         return None
     framing = link.framing
@@ -54,7 +54,7 @@ def _written_out(
 
 
 def needs_room(link: Link) -> bool:
-    """Whether netem has to lie behind the link's queue, on a device of its own."""
+    """Whether netem must follow the link's queue on a device of its own."""
     return has_queue(link) and bool(link.delay_ns or loses(link))
 
 
@@ -63,7 +63,7 @@ def loses(link: Link) -> bool:
 
 
 def crossing_of(links: Sequence[Link], flows: Sequence[Flow]) -> list[list[tuple[int, bool]]]:
-    """Of each link the directions of flows that cross it: (flow, back)."""
+    """The directions of flows that cross each link: (flow, back)."""
     crossing: list[list[tuple[int, bool]]] = [[] for _ in links]
     for index, flow in enumerate(flows):
         for reverse, way in ((False, flow.path), (True, flow.back)):

@@ -11,15 +11,15 @@ PROGRAM = "sojourn-guest"
 
 
 def program() -> Path:
-    """The program that makes a plan's traffic and measures it.
+    """Returns the path of the program that sends a plan's traffic and measures it.
 
     Raises:
-        GuestError: it is not there and could not be built.
+        GuestError: it does not exist and could not be built.
     """
-    found = Path(str(files("sojourn.engine.kernel").joinpath(PROGRAM)))
-    if not make_missing(found, "the guest's program"):
+    file = Path(str(files("sojourn.engine.kernel").joinpath(PROGRAM)))
+    if not make_missing(file, "the guest's program"):
         raise GuestError(
             f"{PROGRAM}, the guest's program, is not there",
             "make setup builds it; by hand: cargo build --release -p guest, and copy it beside engine/kernel/engine.py",
         )
-    return found
+    return file

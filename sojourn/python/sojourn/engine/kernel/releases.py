@@ -1,7 +1,7 @@
-"""The Linux kernels that a guest is built of, a record for each: all in which they differ.
+"""The Linux kernels of the guests: a record of their differences.
 
-6.12 is the one that `kernel` stands for: Debian 13's kernel, a backport on Debian 12. A later one
-is asked for by name, and its package is taken from the suite that has it.
+6.12 is the kernel that `kernel` means: Debian 13's, a backport on Debian 12. A later kernel must be
+named, and its package is taken from the suite that has it.
 """
 
 import re
@@ -14,25 +14,25 @@ LinuxVersion: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True)
 class Release:
-    """A release of Linux, and what the guest that is built of it needs."""
+    """A release of Linux, and how its guest is built."""
 
     name: str
     guest: Literal["uml", "uml-7.3"]
     """The guest that is built of it."""
     profile: Literal["linux", "linux-7.3"]
-    """The simulator's TCP that is this kernel's."""
+    """The simulator's TCP profile of this kernel."""
     suite: str | None
-    """Debian's suite that has its source; None: whichever this host's apt takes it from."""
+    """Debian's suite with its source; None: the suite that this host's apt uses."""
     config: tuple[str, ...]
     """Settings of the kernel's configuration beside uml.config, which both have."""
     steps: int
-    """About how many lines make prints for one build."""
+    """Approximate number of lines that make prints in a build."""
     arguments: tuple[str, ...] = ()
-    """Words on the command line that the other kernels do not have."""
+    """Arguments on the command line that the other kernels do not have."""
     drivers: tuple[str, ...] = ()
-    """Our sources that it has beside those that all have."""
+    """Our sources that only this kernel has."""
     congestion: tuple[str, ...] = ()
-    """Congestion controls of ours that it has and Linux has not."""
+    """Our congestion controls, which it has and Linux has not."""
 
     @property
     def package(self) -> str:
@@ -53,7 +53,7 @@ class Release:
 USUAL = Release(
     "6.12", guest="uml", profile="linux", suite=None, config=("CONFIG_PROC_SYSCTL=y",), steps=1020
 )
-"""What is built when no other is asked for."""
+"""The default release."""
 
 RELEASES = (
     USUAL,
@@ -64,8 +64,8 @@ RELEASES = (
         suite="trixie-backports",
         config=("CONFIG_SYSCTL=y", "CONFIG_NET_SCH_DUALPI2=y", "CONFIG_SIMPRAGUE=y"),
         steps=1207,
-        # Programs stop at system calls by seccomp, where the host allows it, and not by ptrace: a
-        # third less CPU time for the same bytes.
+        # Where the host allows it, seccomp stops programs at system calls instead of ptrace. This
+        # takes a third less CPU time for the same bytes.
         arguments=("seccomp=auto",),
         drivers=("simprague.c",),
         congestion=("prague",),
@@ -73,7 +73,7 @@ RELEASES = (
 )
 
 
-def version_in(words: str) -> LinuxVersion:
-    """The first version of Linux that these words name; (0, 0) if they name none."""
-    found = re.search(r"(\d+)\.(\d+)", words)
+def version_in(text: str) -> LinuxVersion:
+    """The first version of Linux in this text; (0, 0) if there is none."""
+    found = re.search(r"(\d+)\.(\d+)", text)
     return (int(found[1]), int(found[2])) if found else (0, 0)

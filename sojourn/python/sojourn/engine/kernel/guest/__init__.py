@@ -1,7 +1,7 @@
-"""The kernel's guests: built from packages, kept in a cache, booted, and how they end.
+"""The kernel's guests: building them from packages, caching, booting, and naming their failures.
 
-`guests` is the room's face: `setup` builds a guest once, `choose` picks one, `overlay` adds a run's
-program and files to its file system. `boot.run` runs it.
+`guests` is the public interface: `setup` builds a guest once, `choose` picks one, `overlay` adds a
+run's program and files to its file system. `boot.run` runs it.
 """
 
 from sojourn import linux_only as linux_only

@@ -1,9 +1,9 @@
-"""A guest whose red adapts where `adaptive` is set.
+"""A guest whose RED adapts where `adaptive` is set.
 
 tc 6.1 passes `adaptive` in TCA_RED_FLAGS. Linux 6.12 takes the flag from there and reports it. But
-it starts red's timer by the flags of tc_red_qopt, the older field (`__red_change`,
-net/sched/sch_red.c). So a red that tc has set never adapts. A library (awake.c), preloaded under
-tc, moves the flag. It is compiled when it is needed, by the compiler that built the guest.
+it starts RED's timer by the flags of tc_red_qopt, the older field (`__red_change`,
+net/sched/sch_red.c). So a RED that tc has configured never adapts. A library (awake.c), preloaded
+under tc, moves the flag. The compiler that built the guest compiles it when it is needed.
 """
 
 import hashlib
@@ -18,11 +18,11 @@ from sojourn.engine.kernel.guest.endings import GuestError
 
 COMPILER = "gcc"
 CONDITION = {"red adaptive": "the flag set where the kernel looks for it"}
-"""Kept in the conditions of such a Run."""
+"""Recorded in the conditions of such a Run."""
 
 
 def why_not() -> str | None:
-    """Why there can be no such guest here; None if there can."""
+    """Why such a guest is impossible here; None if it is possible."""
     if not host.has(COMPILER):
         return f"{COMPILER} is missing, which compiles the library under tc: apt-get install {COMPILER}"
     return None
@@ -52,9 +52,9 @@ def library() -> dict[str, bytes]:
                 f"can't run {COMPILER}: {error.strerror or error}", why_not() or ""
             ) from None
         if done.returncode:
-            said = done.stderr.decode(errors="replace").strip().splitlines()
+            output = done.stderr.decode(errors="replace").strip().splitlines()
             raise GuestError(
-                f"{COMPILER} can't compile awake.c: {said[-1] if said else 'it does not say why'}"
+                f"{COMPILER} can't compile awake.c: {output[-1] if output else 'it gives no reason'}"
             )
         return {"etc/ld.so.preload": b"/awake.so\n", "awake.so": target.read_bytes()}
 

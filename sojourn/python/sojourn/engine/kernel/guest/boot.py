@@ -7,7 +7,7 @@ for a guest in which time stands still. The other is in CPU time and outlives th
 The guest's program prints marks at the start of a console line:
 
     @BOOT        it runs
-    @AT ns       how far its run is (user-mode Linux only: a serial line would take the guest's
+    @AT ns       its run's time (user-mode Linux only: a serial line would take the guest's
                  time)
     @DONE        it has measured
     @END         the archive is written
@@ -37,15 +37,15 @@ ARCHIVE = "results.tar"
 CONSOLE = "console"
 INITRD = "initrd"
 POLL_S = 0.1
-"""How often `reached` is asked whether to stop, s."""
+"""Interval at which `reached` is called, s."""
 
 BEGUN = "@BOOT"
 ENDED = re.compile(r"^@END\b", re.MULTILINE)
 STARVED = re.compile(r"[Oo]ut of memory|oom-kill|deadlocked on memory|page allocation failure")
 HOST_STARVED = re.compile(r"out of memory on the host|max_map_count")
-"""Messages of user-mode Linux to which the host refuses memory or mappings."""
+"""Messages of user-mode Linux when the host refuses memory or mappings."""
 TIMES = re.compile(rb"^@AT (\d+)\r?\n", re.MULTILINE)
-TOLD_BYTES = 256
+TIME_BYTES = 256
 """Bytes at the end of the console that contain the last `@AT`."""
 GAVE_UP = re.compile(r"^@FAIL\b ?(.*)$", re.MULTILINE)
 
@@ -77,7 +77,7 @@ class Boot:
     pairs: int = 0
     """Pairs of simulated network cards (the built guest)."""
     queues: str = ""
-    """Those of them with several transmit queues, in the driver's words: `0a:4,2b:16`."""
+    """The cards with several transmit queues, in the driver's syntax: `0a:4,2b:16`."""
     wall_limit_s: float = 600.0
 
 
@@ -168,7 +168,7 @@ class Child:
     remedy: str
     """The hint if it can't be started."""
     prepare: Callable[[int], None] = lambda _: None
-    """Called with its process number as soon as there is one."""
+    """Called with its process number as soon as it starts."""
     files: Sequence[int] = ()
     """Descriptors that it inherits."""
 
@@ -204,8 +204,8 @@ _PR_SET_PDEATHSIG = 1
 
 
 def dying_with_us() -> Callable[[], None]:
-    """For a child to call before its program begins. The kernel then kills the child when the
-    thread that started it ends, for whatever reason."""
+    """Returns a function that a child calls before its program begins. The kernel then kills the
+    child when the thread that started it ends, for whatever reason."""
     return functools.partial(_die_with, os.getpid())
 
 
@@ -253,11 +253,11 @@ def _next_processor() -> int:
 
 
 def _time(folder: Path) -> int:
-    """How far the guest's program reports its run to be, ns; 0 before the first report."""
+    """The time of the run that the guest's program last reported, ns; 0 before the first report."""
     with (folder / CONSOLE).open("rb") as console:
-        console.seek(max(0, console.seek(0, os.SEEK_END) - TOLD_BYTES))
-        told = TIMES.findall(console.read())
-    return int(told[-1]) if told else 0
+        console.seek(max(0, console.seek(0, os.SEEK_END) - TIME_BYTES))
+        times = TIMES.findall(console.read())
+    return int(times[-1]) if times else 0
 
 
 def _console(folder: Path) -> str:
@@ -273,8 +273,8 @@ def ending(console: str, status: int, boot: Boot, overdue: bool) -> GuestRunErro
     if found := GAVE_UP.search(console):
         return GuestRunError(
             "gave up",
-            f"the guest's program gave up: {found[1] or 'it does not say why'}",
-            "its words above say what it could not do",
+            f"the guest's program gave up: {found[1] or 'it gives no reason'}",
+            "its message above names the failure",
             console,
         )
     if HOST_STARVED.search(console):

@@ -1,8 +1,8 @@
-"""The guests' cache: one folder for each guest, there whole or not at all.
+"""The guests' cache: one folder for each guest, which is complete or does not exist.
 
     ~/.cache/sojourn/kernel/uml-6.12.117-1~deb12u1-4f2a.../linux-um     (XDG_CACHE_HOME in place of ~/.cache)
                                                           /base.cpio    ip, tc and what they need
-                                                          /guest.json   what went into it
+                                                          /guest.json   its sources
                                                           /build.log
 
 A folder's name ends in a hash of everything that decides its content: our edits, the kernel's
@@ -69,8 +69,8 @@ def find(kind: str, edits: str) -> CachedGuest | None:
 def superseded(current: Iterable[tuple[str, str]]) -> list[Path]:
     """Guests that nothing uses any more: all except those that `find` returns for these kinds and
     edits. Logs of failed builds, too."""
-    kept = {found.folder for kind, edits in current if (found := find(kind, edits))}
-    folders = [path.parent for path in root().glob(f"*/{MANIFEST}") if path.parent not in kept]
+    used = {guest.folder for kind, edits in current if (guest := find(kind, edits))}
+    folders = [path.parent for path in root().glob(f"*/{MANIFEST}") if path.parent not in used]
     return sorted([*folders, *root().glob("failed-*")])
 
 
@@ -101,12 +101,12 @@ def making() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _locked() -> Iterator[None]:
-    """The cache without any other process that makes guests or removes them, nor what one has
-    left."""
+    """Locks the cache against other processes that make or remove guests, and removes what a killed
+    one left."""
     try:
         root().mkdir(parents=True, exist_ok=True)
-        # The lock lasts as long as the file is open. It is released by closing the file, and by the
-        # end of the process for whatever reason.
+        # Closing the file releases the lock, and so does the end of the process for whatever
+        # reason.
         with open(root() / "lock", "w", encoding="utf-8") as lock:
             _take(lock.fileno())
             _sweep()
@@ -128,8 +128,8 @@ def _take(lock: int) -> None:
 
 
 def _sweep() -> None:
-    """Removes what a killed process left behind. Call it with the lock held: then nobody is at work
-    on it."""
+    """Removes what a killed process left behind. Call it with the lock held, so that no other
+    process is using it."""
     for left in root().glob(f".{_UNFINISHED}.*"):
         shutil.rmtree(left, ignore_errors=True)
 
@@ -144,16 +144,16 @@ def need_room(least_bytes: int) -> None:
         )
 
 
-def publish(made: Path, name: str, manifest: Mapping[str, Any]) -> CachedGuest:
+def publish(folder: Path, name: str, manifest: Mapping[str, Any]) -> CachedGuest:
     """Gives a finished folder its name. A folder of that name is replaced, because it was made from
     the same parts."""
     text = json.dumps(dict(manifest), indent=1, sort_keys=True) + "\n"
-    (made / MANIFEST).write_text(text, encoding="utf-8")
+    (folder / MANIFEST).write_text(text, encoding="utf-8")
     final = root() / name
     with cleanup.beside(final) as old:
         if final.exists():
             final.rename(old)
-        made.rename(final)
+        folder.rename(final)
     return CachedGuest(final, dict(manifest))
 
 

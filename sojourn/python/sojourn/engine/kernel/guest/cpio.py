@@ -42,18 +42,19 @@ def character_device(major: int, minor: int) -> CpioEntry:
 def archive(entries: Mapping[str, CpioEntry], directories: tuple[str, ...] = ()) -> bytes:
     """The archive of these entries, by path from the root without a leading `/`. Parent directories
     are added."""
-    whole = {
+    all_entries = {
         path: CpioEntry(stat.S_IFDIR | 0o755)
         for name in (*entries, *directories)
         for path in _above(name)
     }
-    whole |= {path: CpioEntry(stat.S_IFDIR | 0o755) for path in directories}
-    if clash := sorted(path for path in whole if path in entries):
+    all_entries |= {path: CpioEntry(stat.S_IFDIR | 0o755) for path in directories}
+    if clash := sorted(path for path in all_entries if path in entries):
         raise ValueError(f"{clash[0]} is a file and a directory of one archive")
-    whole |= entries
+    all_entries |= entries
     # Sorting puts a directory before its content.
     pieces = [
-        _record(number, path, whole[path]) for number, path in enumerate(sorted(whole), start=1)
+        _record(number, path, all_entries[path])
+        for number, path in enumerate(sorted(all_entries), start=1)
     ]
     pieces.append(_record(0, _TRAILER, CpioEntry(0)))
     return _padded(b"".join(pieces), BLOCK)

@@ -85,13 +85,13 @@ def _read(data: bytes) -> Needs:
 
 
 def closure(programs: Iterable[str], roots: Sequence[Path]) -> dict[str, Path]:
-    """These programs and everything that they need: path from the root -> the file itself.
+    """Returns these programs and everything that they need: path from the root -> the file.
 
     `roots` are folders that stand for the root, searched in this order: unpacked packages, then the
     host itself.
 
     Raises:
-        GuestError: a library is nowhere.
+        GuestError: a library is missing.
     """
     found: dict[str, Path] = {}
     waiting = [(program, program) for program in programs]
@@ -107,15 +107,15 @@ def closure(programs: Iterable[str], roots: Sequence[Path]) -> dict[str, Path]:
             )
         found[path] = file
         try:
-            asked = needs(file.read_bytes())
+            dependencies = needs(file.read_bytes())
         except ValueError as error:
             raise GuestError(
                 f"can't take {file} into a guest: {error}", "install iproute2 for x86-64"
             ) from None
-        if asked.interpreter:
-            waiting.append((asked.interpreter.lstrip("/"), path))
-        folders = [_expanded(folder, path) for folder in asked.folders]
-        waiting += [(_place(name, folders, roots, path), path) for name in asked.libraries]
+        if dependencies.interpreter:
+            waiting.append((dependencies.interpreter.lstrip("/"), path))
+        folders = [_expanded(folder, path) for folder in dependencies.folders]
+        waiting += [(_place(name, folders, roots, path), path) for name in dependencies.libraries]
     return found
 
 

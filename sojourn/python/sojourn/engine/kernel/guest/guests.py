@@ -24,8 +24,8 @@ Name = Literal["uml", "qemu", "uml-7.3"]
 NAMES: tuple[Name, ...] = ("uml", "qemu", "uml-7.3")
 
 PREFERRED: tuple[Name, ...] = ("uml", "qemu")
-"""Those that may be taken where none is named, in order of preference. Both run Linux 6.12; another
-kernel is asked for by name."""
+"""Guests that may be used when none is named, in order of preference. Both run Linux 6.12; another
+kernel must be named."""
 
 WHAT: dict[Name, str] = {
     "uml": "user-mode Linux in virtual time, built from Debian's kernel source: quick, exact, with rings and BQL",
@@ -39,12 +39,12 @@ CLOSING_MARKS = ("No working init found", "Unable to mount root fs")
 
 @dataclass(frozen=True)
 class Guest:
-    """A guest that is there: what a plan needs to know of it, and what boots it."""
+    """A guest that exists: what a plan needs to know of it, and how to boot it."""
 
     name: Name
     folder: Path
     source: str
-    """The package that it was made of, with its version."""
+    """The package that it was built from, with its version."""
     modules: tuple[str, ...]
     """Module files in the guest to be loaded first, in this order."""
     late_modules: tuple[str, ...]
@@ -59,7 +59,7 @@ class Guest:
 
     @property
     def release(self) -> LinuxVersion:
-        """The kernel's, which its package's name has: (6, 12)."""
+        """The kernel's version, from its package's name: (6, 12)."""
         return version_in(self.source)
 
     @property
@@ -87,18 +87,20 @@ class Guest:
             ("hostfs", f"/host/{boot.ARCHIVE}") if self.kind == "uml" else (None, "/dev/vport0p1")
         )
 
-    def command(self, one: boot.Boot) -> list[str]:
+    def command(self, start: boot.Boot) -> list[str]:
         """The command line of one run."""
         if self.kind == "uml":
             binary, arguments = self.folder / uml.BINARY, _BUILT[self.name].arguments
-            return uml.command(binary, one.seed, one.memory_mb, one.pairs, one.queues, arguments)
-        return qemu.command(self.folder, one.seed, one.memory_mb)
+            return uml.command(
+                binary, start.seed, start.memory_mb, start.pairs, start.queues, arguments
+            )
+        return qemu.command(self.folder, start.seed, start.memory_mb)
 
-    def environment(self, one: boot.Boot) -> dict[str, str]:
+    def environment(self, start: boot.Boot) -> dict[str, str]:
         """The environment of one run."""
         if self.kind == "uml":
-            return uml.environment(one.folder.resolve(), one.memory_mb)
-        return qemu.environment(one.folder.resolve())
+            return uml.environment(start.folder.resolve(), start.memory_mb)
+        return qemu.environment(start.folder.resolve())
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ class Status:
 def setup(
     name: Name, report: uml.Report = uml.nothing, given: Path | None = None, again: bool = False
 ) -> Guest:
-    """Makes a guest unless it is there, and starts it once without a program, to see that it runs
+    """Makes a guest unless it exists, and boots it once without a program, to test that it runs
     here.
 
     Args:
@@ -149,9 +151,9 @@ def try_out(guest: Guest) -> None:
 
 
 def ready(name: Name) -> Status:
-    """Whether a guest can be used here, and if not why. Changes nothing."""
-    kept = _found(name)
-    guest = _guest(name, kept) if kept else None
+    """Whether a guest can be used here, and why not. Changes nothing."""
+    cached = _found(name)
+    guest = _guest(name, cached) if cached else None
     if reason := _unready(name):
         return Status(name, guest, reason)
     if guest is None:
@@ -168,14 +170,14 @@ def setup_command(name: Name) -> str:
 def why_none(name: Name | None = None) -> str | None:
     """Why this guest (without a name: any of `PREFERRED`) can't be used here, and what to do; None
     if one can."""
-    states = [ready(one) for one in (PREFERRED if name is None else (name,))]
+    states = [ready(each) for each in (PREFERRED if name is None else (name,))]
     if any(state.why_not is None for state in states):
         return None
     return "; ".join(f"{state.name}: {state.why_not}" for state in states)
 
 
 def clean() -> tuple[list[str], int]:
-    """Removes superseded guests, which were made of other edits or of an older package. Returns
+    """Removes superseded guests, which were made with other edits or from an older package. Returns
     their names and the bytes freed."""
     built = [(uml.KIND, uml.edits_key(release)) for release in RELEASES]
     old = cache.superseded([*built, (qemu.KIND, qemu.edits_key())])
@@ -188,19 +190,19 @@ def choose(name: Name | None = None) -> Guest:
     Raises:
         NotReadyError: there is none, and why.
     """
-    for one in PREFERRED if name is None else (name,):
-        state = ready(one)
+    for candidate in PREFERRED if name is None else (name,):
+        state = ready(candidate)
         if state.guest and not state.why_not:
             return state.guest
     raise NotReadyError(
         f"no guest to run the kernel in ({why_none(name)})",
-        f"{setup_command(name or PREFERRED[0])} makes one, sojourn kernel status says more",
+        f"{setup_command(name or PREFERRED[0])} makes one, sojourn kernel status has details",
     )
 
 
 def overlay(init: Path, files: dict[str, bytes]) -> bytes:
-    """What one run adds to a guest's file system: files, and its first program with the libraries
-    that it needs.
+    """Returns what one run adds to a guest's file system: files, and its first program with the
+    libraries that it needs.
 
     Raises:
         GuestError: the program can't be read.
@@ -213,11 +215,11 @@ def overlay(init: Path, files: dict[str, bytes]) -> bytes:
     return (cpio.archive(libraries) if libraries else b"") + initrd.run(program, files)
 
 
-def _guest(name: Name, kept: cache.CachedGuest) -> Guest:
-    manifest = kept.manifest
+def _guest(name: Name, cached: cache.CachedGuest) -> Guest:
+    manifest = cached.manifest
     return Guest(
         name=name,
-        folder=kept.folder,
+        folder=cached.folder,
         source=str(manifest["source"]),
         modules=tuple(manifest.get("modules", ())),
         late_modules=tuple(manifest.get("late_modules", ())),

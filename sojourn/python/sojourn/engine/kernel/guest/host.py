@@ -1,5 +1,5 @@
-"""The host's own programs, with which guests are made and run: found where a guest's making and its
-run look for them, whatever a user's own PATH says."""
+"""The host's own programs that build and run guests. They are looked up in a fixed PATH, whatever
+the user's own PATH is."""
 
 import shutil
 

@@ -34,7 +34,9 @@ def base(
         found = [_find(name, roots) for name in ("ip", "tc")]
     programs = [path for path in found if path]
     if len(programs) < 2:
-        raise GuestError("needs ip and tc, and found none", "install the package iproute2")
+        raise GuestError(
+            "ip and tc are needed, and neither is here", "install the package iproute2"
+        )
 
     entries = {
         path: cpio.file(file.read_bytes(), executable=True)
@@ -53,15 +55,16 @@ def base(
 
 
 def run(init: bytes, files: Mapping[str, bytes]) -> bytes:
-    """What one run adds: its first program and its files, by path from the root."""
+    """Returns the archive that one run adds: its first program and its files, by path from the
+    root."""
     entries = {path.lstrip("/"): cpio.file(data) for path, data in files.items()}
     return cpio.archive({**entries, "init": cpio.file(init, executable=True)})
 
 
 def init_with_libraries(init: Path) -> dict[str, cpio.CpioEntry]:
     """The libraries of a guest's first program; none if it is static."""
-    asked = elf.needs(init.read_bytes())
-    if asked.interpreter is None and not asked.libraries:
+    dependencies = elf.needs(init.read_bytes())
+    if dependencies.interpreter is None and not dependencies.libraries:
         return {}
     at = str(init.resolve()).lstrip("/")
     needed = elf.closure([at], [Path("/")])

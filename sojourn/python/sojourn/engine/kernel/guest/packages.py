@@ -42,9 +42,9 @@ def fetch(name: str, given: Path | None = None, suite: str | None = None) -> Pac
         raise GuestError(f"needs the package {name}, {where}", _how_to_get(name, suite))
     folder = cache.downloads()
     folder.mkdir(parents=True, exist_ok=True)
-    kept = _newest(folder, name)
-    if kept and kept.version == candidate:
-        return kept
+    cached = _newest(folder, name)
+    if cached and cached.version == candidate:
+        return cached
     done = _run(["apt-get", "-q", *options, *_AS_OURSELVES, "download", name], folder)
     fetched = _newest(folder, name)
     if done.returncode != 0 or fetched is None:
@@ -59,14 +59,14 @@ _AS_OURSELVES = ("-o", "APT::Sandbox::User=root")
 
 
 def _lists_of(suite: str, name: str) -> list[str]:
-    """Fetches what a suite has, for a package of it; returns the options to apt's commands."""
+    """Fetches a suite's lists, for a package of it; returns the options for apt's commands."""
     if not host.has("apt-get"):
         raise GuestError(
             f"needs the package {name} of {suite}, and there is no apt", _how_to_get(name, suite)
         )
     folder = cache.downloads() / f"apt-{suite}"
     options = suites.configured(suite, folder)
-    # Without it apt takes lists that it could not fetch for empty ones.
+    # Without this option apt takes lists that it could not fetch for empty ones.
     strictly = ("-o", "APT::Update::Error-Mode=any")
     done = _run(["apt-get", "-q", *options, *_AS_OURSELVES, *strictly, "update"])
     if done.returncode != 0:
@@ -140,7 +140,7 @@ def _complaint(done: subprocess.CompletedProcess[str]) -> str:
     lines = [
         line for line in done.stderr.splitlines() if line.startswith(("E:", "Err", "dpkg-deb:"))
     ]
-    return (lines or done.stderr.splitlines() or ["it says nothing"])[-1].removeprefix("E: ")
+    return (lines or done.stderr.splitlines() or ["it gives no reason"])[-1].removeprefix("E: ")
 
 
 def _run(command: Sequence[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:

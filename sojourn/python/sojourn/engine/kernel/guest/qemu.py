@@ -101,8 +101,8 @@ def fetch(
     Raises:
         GuestError: something is missing, by package name.
     """
-    if not again and (kept := find()):
-        return kept
+    if not again and (cached := find()):
+        return cached
     if why := unready():
         raise GuestError(f"can't use the guest qemu: {why}")
     with cache.making() as scratch:
@@ -130,12 +130,12 @@ def fetch(
         entries = {f"modules/{name}.ko": cpio.file(modules[name]) for name in (*early, *late)}
 
         report(SetupProgress("packing ip and tc", 0.8))
-        made = scratch / "made"
-        made.mkdir()
-        (made / BINARY).write_bytes(uncompressed(image.read_bytes(), scratch, given))
-        (made / "base.cpio").write_bytes(initrd.base(entries, given=given, scratch=scratch))
-        kept = cache.publish(
-            made,
+        built = scratch / "made"
+        built.mkdir()
+        (built / BINARY).write_bytes(uncompressed(image.read_bytes(), scratch, given))
+        (built / "base.cpio").write_bytes(initrd.base(entries, given=given, scratch=scratch))
+        cached = cache.publish(
+            built,
             f"{KIND}-{kernel.version}-{edits_key()}",
             {
                 "kind": KIND,
@@ -143,13 +143,13 @@ def fetch(
                 "source": f"{kernel.name} {kernel.version}",
                 "modules": [f"/modules/{name}.ko" for name in early],
                 "late_modules": [f"/modules/{name}.ko" for name in late],
-                "kernel_sha256": cache.sha256(made / BINARY),
-                "base_sha256": cache.sha256(made / "base.cpio"),
+                "kernel_sha256": cache.sha256(built / BINARY),
+                "base_sha256": cache.sha256(built / "base.cpio"),
             },
         )
         shutil.rmtree(cache.downloads(), ignore_errors=True)
     report(SetupProgress("done", 1.0))
-    return kept
+    return cached
 
 
 def _kernel_package(given: Path | None) -> str:
@@ -208,7 +208,7 @@ def _chosen(modules: Iterable[str]) -> list[str]:
 
 def load_order(modules: Mapping[str, bytes], wanted: Iterable[str]) -> list[str]:
     """The wanted modules and their dependencies, each after the modules it depends on. A name that
-    is no module is built in."""
+    has no module file is built in."""
     order: dict[str, None] = {}
 
     def add(name: str) -> None:
@@ -266,7 +266,8 @@ def uncompressed(image: bytes, scratch: Path, given: Path | None) -> bytes:
         kernel = zlib.decompressobj(31).decompress(payload)
     else:
         kernel = b""
-    # If the payload is no ELF file, the image itself works, too. It costs a few CPU seconds more.
+    # If the payload is not an ELF file, the image itself works, too, and costs a few CPU seconds
+    # more.
     return kernel if kernel.startswith(b"\x7fELF") else image
 
 
@@ -283,7 +284,7 @@ def _unzstd(payload: bytes, scratch: Path, given: Path | None) -> bytes:
 
 
 def unready() -> str | None:
-    """Why the stock guest can't run here, other than not being fetched; None if it can."""
+    """Why the stock guest can't run here, apart from not being fetched; None if it can."""
     if sys.platform != "linux":
         return f"it is made for Linux, and this is {sys.platform}"
     if not host.has(EMULATOR):
@@ -293,16 +294,16 @@ def unready() -> str | None:
 
 @once
 def decides() -> bytes:
-    """What decides the bytes of a run beside the guest's files, the scenario and the seed: QEMU's
-    version and command line."""
+    """QEMU's version and command line, on which a run's bytes depend beside the guest's files, the
+    scenario and the seed."""
     try:
-        said = subprocess.run(
+        version = subprocess.run(
             [EMULATOR, "--version"], env={"PATH": host.PATH}, capture_output=True, check=False
         ).stdout
     except OSError:
         # It can't run here; `unready` reports why.
-        said = b""
-    return "\0".join(command(Path(), 0, 0)).encode() + b"\0" + said
+        version = b""
+    return "\0".join(command(Path(), 0, 0)).encode() + b"\0" + version
 
 
 def command(folder: Path, seed: int, memory_mb: int) -> list[str]:

@@ -1,9 +1,8 @@
 """A suite of Debian's archive that this host's apt does not have, with lists of its own.
 
-`apt-get` gets a configuration in which the sources, the lists and the caches are in a folder of
-ours. The source is the host's own entry for Debian's archive, with its mirror and its keyring, and
-with another suite. So the host's apt stays as it is, no root is needed, and apt checks the
-archive's signature.
+`apt-get` gets a configuration whose sources, lists and caches are in a folder of ours. The source
+is the host's own entry for Debian's archive, with its mirror and keyring, and another suite. So the
+host's apt is unchanged, no root is needed, and apt checks the archive's signature.
 """
 
 import re
@@ -15,7 +14,7 @@ from sojourn.engine.kernel.guest.endings import GuestError
 
 ETC = Path("/etc/apt")
 _RELEASES = r"(bookworm|trixie|forky|duke|sid|stable|testing|unstable|oldstable)"
-"""Names of Debian's releases, and what they are called in turn."""
+"""Names of Debian's releases, and their aliases."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,8 @@ class AptSource:
 
 
 def configured(suite: str, folder: Path, etc: Path = ETC) -> list[str]:
-    """The options with which apt's commands take their packages from this suite alone. All that
-    apt writes then is in the folder.
+    """Returns the options with which apt's commands take packages from this suite alone, and write
+    only to `folder`.
 
     Raises:
         GuestError: this host's apt has no archive of Debian.
@@ -57,7 +56,7 @@ def configured(suite: str, folder: Path, etc: Path = ETC) -> list[str]:
                 f'Dir::Etc::SourceList "{folder / "sources.list"}";\n',
                 'Dir::Etc::SourceParts "/dev/null";\n',
                 'Acquire::Languages "none";\n',
-                # What the host does after its own updates is not ours to start.
+                # The host's own actions after an update must not start here.
                 "#clear APT::Update;\n",
             )
         ),
@@ -80,7 +79,7 @@ def _sources(etc: Path) -> Iterator[AptSource]:
 
 
 def _of_lines(text: str) -> Iterator[AptSource]:
-    """Of the one-line style, sources.list(5)."""
+    """Sources in the one-line style, sources.list(5)."""
     for line in text.splitlines():
         found = re.match(r"deb\s+(?:\[([^]]*)\]\s+)?(\S+)\s+(\S+)\s+(.*)", line.strip())
         if found and _is_debian_s(found[3].split(), found[4].split()):
@@ -88,7 +87,7 @@ def _of_lines(text: str) -> Iterator[AptSource]:
 
 
 def _of_stanzas(text: str) -> Iterator[AptSource]:
-    """Of the deb822 style, sources.list(5)."""
+    """Sources in the deb822 style, sources.list(5)."""
     for stanza in re.split(r"\n\s*\n", text):
         lines = [line for line in stanza.splitlines() if not line.startswith("#")]
         fields = dict(re.findall(r"^([\w-]+):\s*(.*)$", "\n".join(lines), re.MULTILINE))
@@ -96,7 +95,7 @@ def _of_stanzas(text: str) -> Iterator[AptSource]:
         if "deb" not in words.get("types", ()) or words.get("enabled") == ["no"]:
             continue
         if _is_debian_s(words.get("suites", ()), words.get("components", ())):
-            # A key that is written into the stanza itself spans lines; apt's own keys are tried.
+            # A key inside the stanza spans lines; it is ignored, and apt's own keys are tried.
             signed = [f"signed-by={file}" for file in words.get("signed-by", ())]
             yield from (AptSource(uri, tuple(signed)) for uri in words.get("uris", ()))
 

@@ -52,8 +52,8 @@ _FIXED = {
 where the kernel was built."""
 
 _MAKE = ("make", "ARCH=um", "SUBARCH=x86_64", "RUSTC=none", "PAHOLE=none")
-"""The last two are not used. But the configuration, which the kernel contains, would record what
-the host has of them."""
+"""The last two are not used. But the kernel contains its configuration, which would record what the
+host has of them."""
 
 _UNUSED_SOURCES = (
     *(
@@ -98,7 +98,7 @@ _FROM_THE_HOST = {
 
 @dataclass(frozen=True)
 class SetupProgress:
-    """How far a setup is: its current step, and the share of the whole that is done."""
+    """Progress of a setup: its current step, and the share that is done."""
 
     doing: str
     fraction: float
@@ -156,19 +156,19 @@ def missing_from_host() -> str | None:
 def build(
     release: Release, report: Report = nothing, given: Path | None = None, again: bool = False
 ) -> cache.CachedGuest:
-    """Builds the guest, in four to seven CPU minutes. If it is there already, does nothing unless
+    """Builds the guest in four to seven CPU minutes. If it exists already, does nothing unless
     `again`.
 
     Args:
-        release: the kernel of which.
+        release: the kernel to build.
         report: called with the progress.
         given: a folder of .deb files to be used before any are downloaded.
 
     Raises:
         GuestError: something is missing, by package name, or the build failed; its log is kept.
     """
-    if not again and (kept := find(release)):
-        return kept
+    if not again and (cached := find(release)):
+        return cached
     if why := missing_from_host():
         raise GuestError(
             f"can't build the guest: {why}",
@@ -193,26 +193,26 @@ def build(
             report(SetupProgress("compiling", 0.18 + 0.8 * done))
 
         report(SetupProgress("packing ip and tc", 0.98))
-        made = scratch / "made"
-        made.mkdir()
-        shutil.copy2(tree / "linux", made / BINARY)
-        shutil.copy2(log, made / LOG)
-        (made / "base.cpio").write_bytes(initrd.base(given=given, scratch=scratch))
-        kept = cache.publish(
-            made,
+        built = scratch / "made"
+        built.mkdir()
+        shutil.copy2(tree / "linux", built / BINARY)
+        shutil.copy2(log, built / LOG)
+        (built / "base.cpio").write_bytes(initrd.base(given=given, scratch=scratch))
+        cached = cache.publish(
+            built,
             name,
             {
                 "kind": KIND,
                 "edits": edited,
                 "source": f"{source.name} {source.version}",
                 "compiler": _compiler(),
-                "kernel_sha256": cache.sha256(made / BINARY),
-                "base_sha256": cache.sha256(made / "base.cpio"),
+                "kernel_sha256": cache.sha256(built / BINARY),
+                "base_sha256": cache.sha256(built / "base.cpio"),
             },
         )
         shutil.rmtree(cache.downloads(), ignore_errors=True)
     report(SetupProgress("done", 1.0))
-    return kept
+    return cached
 
 
 def _compiler() -> str:
@@ -234,7 +234,7 @@ def _with_tools(scratch: Path, given: Path | None) -> dict[str, str]:
         "LC_ALL": "C",
         **_FIXED,
     }
-    # These two look for their data where they were built to be.
+    # bison and m4 look for their data at the paths that they were built for.
     if "bison" in lacking:
         environment["BISON_PKGDATADIR"] = f"{tools}/usr/share/bison"
     if "m4" in lacking:
@@ -263,7 +263,7 @@ def _unpacked(
     tarball = next((scratch / "package").glob("usr/src/linux-source-*.tar.*"), None)
     if tarball is None:
         raise GuestError(
-            f"{source.file.name} holds no kernel source", "remove it: it is fetched anew"
+            f"{source.file.name} contains no kernel source", "remove it: it is fetched anew"
         )
     tree = scratch / "tree"
     tree.mkdir()
@@ -337,14 +337,14 @@ def _lines_of(
     log: Path,
     stdin: bytes | None = None,
 ) -> Iterator[str]:
-    """Runs a step of the build, yields what it prints line by line, and keeps it in the log."""
+    """Runs a step of the build, yields its output line by line, and appends it to the log."""
     with (
         tempfile.TemporaryFile() as words,
-        log.open("a", encoding="utf-8", errors="replace") as kept,
+        log.open("a", encoding="utf-8", errors="replace") as file,
     ):
         words.write(stdin or b"")
         words.seek(0)
-        kept.write(f"$ {' '.join(command)}\n")
+        file.write(f"$ {' '.join(command)}\n")
         # A process group of its own: on an interruption it ends as a whole, compilers too.
         with subprocess.Popen(
             command,
@@ -356,13 +356,13 @@ def _lines_of(
             text=True,
             errors="replace",
             start_new_session=True,
-            # Else what unpacks or compiles goes on after us, in a folder that is removed.
+            # Otherwise tar or a compiler would continue after us, in a folder that is removed.
             preexec_fn=dying_with_us(),
         ) as step:
             assert step.stdout is not None
             try:
                 for line in step.stdout:
-                    kept.write(line)
+                    file.write(line)
                     yield line
             except BaseException:
                 with contextlib.suppress(ProcessLookupError):
@@ -382,9 +382,9 @@ def _failed(command: Sequence[str], log: Path) -> GuestError:
         for line in words.splitlines()
         if re.search(r"error|No such|FAILED|rejects|No space", line)
     ]
-    said = last_lines("\n".join(wrong or words.splitlines()), 4).partition("\n")[2]
+    tail = last_lines("\n".join(wrong or words.splitlines()), 4).partition("\n")[2]
     return GuestError(
-        f"`{command[0]}` failed while building the guest:\n{said}", f"the whole log is {saved}"
+        f"`{command[0]}` failed while building the guest:\n{tail}", f"the whole log is {saved}"
     )
 
 
@@ -394,11 +394,11 @@ def _failed(command: Sequence[str], log: Path) -> GuestError:
 def command(
     binary: Path, seed: int, memory_mb: int, pairs: int, queues: str, arguments: Sequence[str] = ()
 ) -> list[str]:
-    """The guest's command line. The kernel mixes what it sees of it into its randomness, so only
+    """The guest's command line. The kernel mixes the line that it gets into its randomness, so only
     what must differ between runs differs.
 
     Paths are relative to the run's folder, so that the folder's name is not part of it. The seed is
-    removed before the kernel sees the line.
+    removed before the kernel reads the line.
     """
     return [
         str(binary),

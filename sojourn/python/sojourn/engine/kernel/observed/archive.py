@@ -1,7 +1,7 @@
 """Reads the archive of a guest's run.
 
 The archive is a tar of columns and an index that names them (crates/guest, results.rs). This file
-draws no conclusions. `doubts` lists what the measurement itself has lost.
+does not interpret them. `doubts` lists the records that the measurement itself lost.
 """
 
 import json
@@ -22,14 +22,14 @@ FORMAT = 2
 NEVER = -1
 """No such time, no such number."""
 MOST_STEP_NS = 100_000
-"""How far the host's clock may be moved during a run, ns. Others set that clock, and the taps'
-times are its; without a step it drifts by a few ns only."""
+"""Limit for steps of the host's clock during a run, ns. Other programs set that clock, and the taps
+use it. Without a step it drifts by a few ns only."""
 _TYPES = {"i64": "<i8", "i32": "<i4", "u8": "u1", "f64": "<f8"}
 
 
 @dataclass(frozen=True)
 class Archive:
-    """The tables of a guest's run, and what comes beside them."""
+    """The tables of a guest's run, the index and the self-check."""
 
     index: Mapping[str, Any]
     tables: Mapping[str, Mapping[str, Ints]]
@@ -55,12 +55,12 @@ class Archive:
                     f"{path} has the format {index['format']}, and this is for {FORMAT}",
                     "the guest's program is of another version: sojourn kernel setup --again",
                 )
-            found = cls._of(index, files)
+            archive = cls._of(index, files)
         except (OSError, tarfile.TarError, KeyError, ValueError, TypeError) as error:
             raise GuestError(
-                f"{path} is no whole archive of results: {error}", "run it again"
+                f"{path} is not a complete archive of results: {error}", "run it again"
             ) from None
-        return found
+        return archive
 
     @classmethod
     def _of(cls, index: Mapping[str, Any], files: Mapping[str, bytes]) -> "Archive":
@@ -114,7 +114,7 @@ def doubts(archive: Archive) -> list[str]:
                 )
             if stage["unexpected"]:
                 found.append(
-                    f"link {tap['link']}: {stage['unexpected']} packets at {stage['name']!r} came from nowhere"
+                    f"link {tap['link']}: {stage['unexpected']} packets at {stage['name']!r} were never seen before"
                 )
     if index["lost_headers"]:
         found.append(f"the headers of {index['lost_headers']} packets were lost")

@@ -81,15 +81,15 @@ class ObservedFlow:
                 }
             # The guest's program has added up the samples of TCP's log itself: a row for each would
             # grow with the run.
-            told = {
+            sums = {
                 name: column[0]
                 for name, column in self.archive.rows("rtts", "flow", self.number).items()
             }
             return {
-                "rtt_sum_ns": float(told["sum_ns"]),
-                "rtt_samples": int(told["samples"]),
-                "rtt_min_ns": int(told["min_ns"]),
-                "rtt_max_ns": int(told["max_ns"]),
+                "rtt_sum_ns": float(sums["sum_ns"]),
+                "rtt_samples": int(sums["samples"]),
+                "rtt_min_ns": int(sums["min_ns"]),
+                "rtt_max_ns": int(sums["max_ns"]),
             }
         measured = self.rtts
         return {
@@ -201,7 +201,8 @@ class ObservedFlow:
         }
 
     def _longest(self, times: Ints) -> Ints:
-        """The largest one-way delay of what came in the interval that ends at each of these times."""
+        """The largest one-way delay of packets received in the interval that ends at each of these
+        times."""
         longest = np.full(len(times), NEVER, dtype=np.int64)
         came = (self._far_ns >= 0) & (self._far_ns <= times[-1])
         interval = np.searchsorted(times, self._far_ns[came])

@@ -41,7 +41,7 @@ _STATE = (
 )
 """Columns of a discipline's own state."""
 REFUSED, DROPPED, MARKED, LOST = range(4)
-"""Fates of a packet that the queue or the wire did not pass on; the numbers are those of
+"""Events of packets that the queue or the wire dropped or marked; the numbers are those of
 crates/guest, watch.rs."""
 
 
@@ -313,13 +313,13 @@ class ObservedLink:
         elif "limit" in numbers:
             state["limit"] = real(numbers["limit"])
         for each in self.own.record.state:
-            # Of a card's queues that can be added up.
+            # Of a card's queues, only the number of flows can be added up.
             if child is not None and each.column != "flows":
                 continue
             if each.else_field is not None:
-                told = real(self.own.total(each.plus, each.minus))
+                value = real(self.own.total(each.plus, each.minus))
                 state[each.column] = np.where(
-                    told >= 0, told / each.whole, float(cast("float", params[each.else_field]))
+                    value >= 0, value / each.whole, float(cast("float", params[each.else_field]))
                 )
                 continue
             total = self.own.total(each.plus, each.minus)
@@ -337,11 +337,13 @@ class ObservedLink:
             return line
         packets, counted = (self.gauge(f"simnic/ring_{what}") for what in ("packets", "bytes"))
         at = nearest(packets.times, times)
-        held = taken(packets.values, at)
-        line["ring_packets"] = held
+        packets_in_ring = taken(packets.values, at)
+        line["ring_packets"] = packets_in_ring
         # The card counts 14 bytes of Ethernet for each packet, the discipline what tc-stab adds.
-        mended = taken(counted.values, at) - held * (tc.ETHERNET_HEADER - self.header)
-        line["ring_bytes"] = np.where(at >= 0, np.maximum(mended, 0), NEVER)
+        queue_bytes = taken(counted.values, at) - packets_in_ring * (
+            tc.ETHERNET_HEADER - self.header
+        )
+        line["ring_bytes"] = np.where(at >= 0, np.maximum(queue_bytes, 0), NEVER)
         if self.ring.bql:
             limit = self.gauge("simnic/bql_limit")
             line["bql_limit_bytes"] = taken(limit.values, nearest(limit.times, times))
@@ -366,8 +368,9 @@ class ObservedLink:
         )
 
     def _policed(self, times: Ints, cause: Ints) -> Ints:
-        """The causes of packets that were dropped as they came, where a policer may have: by whose
-        counter grew more between the samples around them, the policer's or the discipline's."""
+        """The causes of packets dropped on arrival, where a policer may have dropped them. In each
+        interval between samples, the cause is the policer or the discipline, whichever counter grew
+        more."""
         police = self._qdisc("clsact")
         at, dropped = police["t_ns"], police["drops"]
         if not has_queue(self.link) or len(at) < 2:
@@ -381,7 +384,7 @@ class ObservedLink:
 
     @cached_property
     def passage(self) -> Passage | None:
-        """The link's packets, if rows of them were asked for."""
+        """The link's packets, if the run records a row for each."""
         taps = [
             at for at, tap in enumerate(self.archive.index["taps"]) if tap["link"] == self.number
         ]

@@ -1,9 +1,9 @@
-"""A link's packets one by one, where rows of them are kept, and the cause of each drop and mark.
+"""A link's packets one by one, where each has a row, and the cause of each drop and mark.
 
-The guest's program has seen what happened to each packet. No event of the kernel's says why. The
-cause follows from the discipline and its own counters.
+The guest's program sees each packet's events. No event of the kernel has the cause, so it follows
+from the discipline and its own counters.
 
-Source: crates/tc for the layout of the disciplines' statistics, and what they count.
+Source: crates/tc for the layout of the disciplines' statistics and their meaning.
 """
 
 import struct
@@ -93,7 +93,7 @@ class Own:
     numbers: Mapping[str, Ints]
 
     def growth(self, name: str) -> int:
-        """How much a statistic grew over the whole run."""
+        """How much a statistic grew over the numbers run."""
         values = self.numbers.get(name)
         return 0 if values is None or not len(values) else int(values[-1])
 
@@ -102,7 +102,7 @@ class Own:
 
         Where the discipline has a counter for each cause, the counters' growth in the sample
         interval decides. If several grew, all drops of the interval get the cause that grew most:
-        no event tells which drop moved which counter. Linux's red counts early and forced drops
+        no event shows which drop moved which counter. Linux's red counts early and forced drops
         together, so they are `early` here.
         """
         arrival, departure, counters = self.record.drops
@@ -157,15 +157,15 @@ def own_numbers(archive: Archive, rows: Mapping[str, Ints], kind: str) -> Own:
         starts = zip(rows["options_at"].tolist(), rows["options_bytes"].tolist(), strict=True)
         texts_of_options = [archive.blob[at : at + size] for at, size in starts]
         if sort == "attribute":
-            told = [_attribute(text, number) for text in texts_of_options]
+            values = [_attribute(text, number) for text in texts_of_options]
         else:
-            told = [_words(text, number + 1)[number] for text in texts_of_options]
-        numbers[name] = np.array(told, dtype=np.int64)
+            values = [_words(text, number + 1)[number] for text in texts_of_options]
+        numbers[name] = np.array(values, dtype=np.int64)
     return Own(record, rows["t_ns"], numbers)
 
 
 def own_of_all(archive: Archive, rows: Mapping[str, Ints], kind: str) -> Own:
-    """The same of the disciplines on all queues of a card, added up."""
+    """The statistics of the disciplines on all queues of a card, added up."""
     each = [
         own_numbers(archive, {name: column[of] for name, column in rows.items()}, kind)
         for handle in np.unique(rows["handle"])
@@ -174,11 +174,11 @@ def own_of_all(archive: Archive, rows: Mapping[str, Ints], kind: str) -> Own:
     if not each:
         return own_numbers(archive, rows, kind)
     first = each[0]
-    whole = {
+    numbers = {
         name: sum((own.numbers[name] for own in each[1:]), first.numbers[name])
         for name in first.numbers
     }
-    return Own(first.record, first.times, whole)
+    return Own(first.record, first.times, numbers)
 
 
 def _words(text: bytes, count: int) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Whether something held up a run in real time, on this host's own kernel."""
+"""Detects delays of a run in real time, on this host's own kernel."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from sojourn.engine.kernel.observed.passage import Passage
 from sojourn.scenario.realised import Realised
 
 MOST_SLOW = 0.01
-"""A link that had packets waiting and sent this much less than its rate gives a wrong picture of
-its queue."""
+"""Tolerance of a link's rate while packets wait. A link that sends less has wrong queueing
+times."""
 LEAST_BUSY_NS = 10**8
-"""Of waiting, before that can be told."""
+"""Least waiting time for a judgement of the rate, ns."""
 LATE_NS = 5 * 10**6
 MOST_LATE = 0.02
-"""A program that is later than that more often than this makes another traffic than it is told
-to."""
+"""Share of samples that may be later than `LATE_NS`. With more, the program's traffic differs from
+the plan's."""
 
 
 def doubts(realised: Realised, archive: Archive) -> list[str]:
-    """Whether something held the run up; each reason a sentence.
+    """Reasons why the run was delayed, each a sentence.
 
-    A processor that others keep busy is no doubt by itself: packets and this program go before
-    them, as a rule. What is looked at is what would have come of it.
+    A processor that other processes keep busy is not a reason by itself, because packets and this
+    program usually have priority over them. Only the effects of a delay are checked.
     """
     found = []
     for number, tap in enumerate(archive.index["taps"]):
@@ -53,12 +53,12 @@ def doubts(realised: Realised, archive: Archive) -> list[str]:
 
 
 def lateness(times: Ints, interval: int, end: int) -> tuple[int, int]:
-    """Of the samples that were due every `interval` before the end: how many came late or not at
-    all, and how many were due."""
+    """Of the samples due every `interval` before `end`, returns how many came late or never, and
+    how many were due."""
     if not len(times) or interval <= 0:
         return 0, 0
     due = -(-end // interval)
     taken = np.unique(times[times < end])
     late = int((taken % interval > LATE_NS).sum())
-    # One that comes later than the next is due takes its place.
+    # A sample that comes after the next one is due takes that one's place.
     return late + max(0, due - len(np.unique(taken // interval))), due

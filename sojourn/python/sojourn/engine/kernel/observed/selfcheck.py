@@ -1,8 +1,8 @@
-"""The self-check's results (`plan/known_traffic` has its traffic): the time of an idle round trip, and the
-rate at which packets leave a full link.
+"""The self-check's results (`plan/known_traffic` has its traffic): the time of an idle round trip,
+and the rate at which packets leave a full link.
 
-Both are known beforehand. A guest with other results would also give wrong tables, so its Run is
-marked invalid, with the reason.
+Both are known beforehand. A guest that measures other results would also give wrong tables, so its
+Run is marked invalid, with the reason.
 """
 
 from collections.abc import Iterator
@@ -74,24 +74,23 @@ def _full(check: Realised, archive: Archive) -> Iterator[str]:
 
 
 def slowness(link: Link, passage: Passage, end: int, offloads: bool = False) -> tuple[float, int]:
-    """By which share a link sent less than its rate while packets waited, and for how long they
+    """The share by which a link sent less than its rate while packets waited, and how long they
     waited, ns."""
     sent = np.flatnonzero(passage.left)
     sent = sent[np.argsort(passage.after[sent], kind="stable")]
-    one, following = sent[:-1], sent[1:]
-    # A packet that already waits when its predecessor leaves is next as soon as that one has been
-    # sent.
-    waited = (passage.before[following] <= passage.after[one]) & (passage.after[following] <= end)
-    one, following = one[waited], following[waited]
-    took = int((passage.after[following] - passage.after[one]).sum())
+    first, following = sent[:-1], sent[1:]
+    # A packet that was queued when its predecessor left is next, as soon as that one has been sent.
+    waited = (passage.before[following] <= passage.after[first]) & (passage.after[following] <= end)
+    first, following = first[waited], following[waited]
+    took = int((passage.after[following] - passage.after[first]).sum())
     if not took:
         return 0.0, 0
-    needed = np.zeros(len(one))
+    needed = np.zeros(len(first))
     if link.rate:
         at, bps = np.array(rate_steps(link, end), dtype=np.int64).T
-        rate = bps[np.maximum(np.searchsorted(at, passage.after[one], side="right") - 1, 0)]
-        needed = carried(link.framing, passage.bytes[one], offloads) * 8e9 / rate
+        rate = bps[np.maximum(np.searchsorted(at, passage.after[first], side="right") - 1, 0)]
+        needed = carried(link.framing, passage.bytes[first], offloads) * 8e9 / rate
     if link.shaper:
-        charged = wire_bytes(link.shaper, passage.bytes[one] + link.framing.header_bytes)
+        charged = wire_bytes(link.shaper, passage.bytes[first] + link.framing.header_bytes)
         needed = np.maximum(needed, charged * 8e9 / link.shaper.bps)
     return 1 - float(needed.sum()) / took, took

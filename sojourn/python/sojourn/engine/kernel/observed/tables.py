@@ -1,7 +1,8 @@
 """From the guest's archive to the tables that crates/tables declares.
 
-links.py and flows.py compute the numbers; this file joins them. What can't be observed is -1 or NaN
-here, and null on disk. The engine's events are among these, because nobody counts a kernel's.
+links.py and flows.py compute the numbers; this file joins them. Values that can't be observed are
+-1 or NaN here, and null on disk. The engine's number of events is one of them: a kernel's events
+are not counted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,8 +23,8 @@ from sojourn.scenario.realised import Realised
 
 
 def tables(realised: Realised, archive: Archive) -> Tables:
-    """Every table of the run in the simulator's form: numbers in place of names, -1 or NaN for
-    none."""
+    """Every table of the run in the simulator's form: numbers in place of names, -1 or NaN for a
+    missing value."""
     links = [ObservedLink(number, realised, archive) for number in range(len(realised.links))]
     flows = [ObservedFlow(number, realised, archive) for number in range(len(realised.flows))]
     record, end = realised.record, realised.duration_ns
@@ -34,7 +35,7 @@ def tables(realised: Realised, archive: Archive) -> Tables:
     rtt = Histogram()
     for flow in flows:
         rtt.add(flow.number, flow.rtts)
-    made: Tables = {
+    result: Tables = {
         "links": _stacked([link.totals() for link in links]),
         "flows": _stacked(
             [flow.totals(lost.get(flow.number, 0), base_rtts[flow.number]) for flow in flows]
@@ -55,34 +56,34 @@ def tables(realised: Realised, archive: Archive) -> Tables:
         },
     }
     if record.packets:
-        made["packets"] = _packets(links)
+        result["packets"] = _packets(links)
     if record.headers:
-        made["headers"] = dict(archive.tables["headers"])
-    return made
+        result["headers"] = dict(archive.tables["headers"])
+    return result
 
 
 def _sojourns(links: Sequence[ObservedLink], archive: Archive) -> Columns:
     without = Histogram()
     for link in links:
         if not has_queue(link.link) and not link.policed:
-            # Nothing waits on a link without a rate: a sojourn of 0 for each packet.
+            # A link without a rate has no queue: a sojourn of 0 for each packet.
             packets = int(link.totals()["sent_packets"])
             without.add(link.number, np.zeros(packets, dtype=np.int64))
     queued = np.array([link.number for link in links if link.queued], dtype=np.int64)
     return _with_bins(without.columns("link", "packets"), archive, "sojourn", queued)
 
 
-def _with_bins(made: Columns, archive: Archive, name: str, owners: Ints | None = None) -> Columns:
+def _with_bins(result: Columns, archive: Archive, name: str, owners: Ints | None = None) -> Columns:
     """A histogram's table, together with the bins that the guest's program counted for these owners
     (None: for all), by owner and bin."""
     counted = archive.tables.get(name)
     if counted is None:
-        return made
+        return result
     columns = list(counted.values())
     chosen = np.full(len(columns[0]), True) if owners is None else np.isin(columns[0], owners)
     both: Columns = {
-        title: np.concatenate([column, told[chosen]])
-        for (title, column), told in zip(made.items(), columns, strict=True)
+        title: np.concatenate([column, extra[chosen]])
+        for (title, column), extra in zip(result.items(), columns, strict=True)
     }
     owner, lower = list(both.values())[:2]
     order = np.lexsort((lower, owner))

@@ -1,2 +1,2 @@
-"""A realised scenario to the plan that the guest's program carries out, and what this kernel
-refuses."""
+"""From a realised scenario to the plan that the guest's program carries out, and the scenarios that
+this kernel refuses."""

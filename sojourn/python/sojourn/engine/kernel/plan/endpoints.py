@@ -1,4 +1,4 @@
-"""What a host's kernel is told of TCP: settings of its namespace and of modules. Pure."""
+"""TCP settings of a host's kernel: its namespace's and its modules'. No I/O."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -12,7 +12,7 @@ SEND_BUFFER = 64 << 20
 
 @dataclass(frozen=True)
 class TcpSide:
-    """What a host's kernel is told of TCP: the same for all of its flows."""
+    """TCP settings of a host's kernel, the same for all of its flows."""
 
     ecn: bool
     accecn: bool
@@ -30,7 +30,7 @@ class TcpSide:
 
 
 def module_settings(flows: Sequence[Flow]) -> Iterator[tuple[str, int]]:
-    """Parameters of congestion controls that are not the kernel's own choice: (file, value)."""
+    """Parameters of congestion controls that differ from the kernel's defaults: (file, value)."""
     written: dict[str, int] = {}
     for flow in flows:
         if (tcp := flow.tcp) is None or tcp.own is not None:
@@ -44,12 +44,12 @@ def module_settings(flows: Sequence[Flow]) -> Iterator[tuple[str, int]]:
 
 
 def tcp_side(tcp: Tcp) -> TcpSide:
-    """What these parameters of an endpoint make of its host."""
+    """The host settings for these parameters of an endpoint."""
     return TcpSide(**{each.name: getattr(tcp, each.name) for each in fields(TcpSide)})
 
 
 def sysctls(side: TcpSide) -> Iterator[tuple[str, int | str]]:
-    """Its settings under net.ipv4."""
+    """The settings under net.ipv4."""
     yield "tcp_ecn", 3 if side.accecn else int(side.ecn)
     yield "tcp_sack", int(side.sack)
     yield "tcp_dsack", int(side.dsack)
@@ -59,9 +59,9 @@ def sysctls(side: TcpSide) -> Iterator[tuple[str, int | str]]:
     yield "tcp_timestamps", int(side.timestamps)
     yield "tcp_comp_sack_delay_ns", side.sack_delay_ns
     yield "tcp_rmem", f"4096 {side.receive_buffer} {side.receive_buffer_max}"
-    # The simulator's senders always have something to send.
+    # The buffer is large because the simulator's senders always have data to send.
     yield "tcp_wmem", f"4096 16384 {SEND_BUFFER}"
-    # Each connection begins as if it were the first between its hosts.
+    # Each connection must begin as if it were the first between its hosts.
     yield "tcp_no_metrics_save", 1
     yield "tcp_slow_start_after_idle", 1
     yield "ip_local_port_range", "32768 60999"

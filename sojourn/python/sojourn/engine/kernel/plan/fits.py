@@ -1,8 +1,8 @@
-"""What of a scenario a Linux kernel can't do: each such thing with its place, the reason, and what
-to write instead.
+"""Features of a scenario that a Linux kernel lacks: each with its place, the reason, and what to
+write instead.
 
-Linux's TCP is what it is: much of what the simulator's lets one choose is fixed there, and what its
-modules let one choose holds for all flows.
+Much of what the simulator's TCP lets one choose is fixed in Linux's. Parameters of Linux's modules
+apply to all flows.
 """
 
 import platform
@@ -26,28 +26,28 @@ from sojourn.scenario.tcp import PROFILES
 from sojourn.traffic import KINDS
 
 MOST_FLOWS = 20_000
-"""Each has a port; the kernel's own choices begin at 32768."""
+"""Each flow has a port; the kernel's own choices begin at 32768."""
 MOST_RATE = 10**12
 MOST_DELAY_NS = 3600 * 10**9
 MOST_STEPS = 1_000_000
 MOST_RING = 1 << 20
 MOST_COALESCE_NS = 10**9
 LEAST_DATAGRAM = 32
-"""IP and UDP headers, and the number by which the far end knows a datagram."""
+"""IP and UDP headers, and the number by which the receiver identifies a datagram."""
 
 Wiring = Literal["simnic", "veth"]
 TargetKernel: TypeAlias = tuple[Wiring, bool, LinuxVersion]
 """How links are wired, whether the kernel is the run's own, and its version."""
 
 ACCECN: LinuxVersion = (7, 0)
-"""Since then Linux has accurate feedback (tcp_ecn 3)."""
+"""The first Linux with accurate feedback (tcp_ecn 3)."""
 RACK_ALONE: LinuxVersion = (6, 17)
-"""Since then Linux has no other loss recovery with SACK."""
+"""The first Linux whose only loss recovery with SACK is RACK."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something of the scenario that this kernel can't do."""
+    """A feature of the scenario that this kernel lacks."""
 
     where: str
     """`link 'up': qdisc`, `flow 'backup': tcp.pacing`."""
@@ -56,7 +56,7 @@ class Problem:
 
 
 class PlanError(UserError):
-    """The scenario asks for what this kernel does not have; every such thing."""
+    """The scenario needs features that this kernel lacks; reports all of them."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         lines = by_reason((each.where, each.why) for each in problems)
@@ -66,25 +66,25 @@ class PlanError(UserError):
 
 
 def kernel_of(guest: str | None) -> TargetKernel:
-    """That of the guest of this name, or of the best one. It need not have been made."""
+    """The kernel of the guest of this name, or of the best one. The guest need not exist yet."""
     built = next((each for each in RELEASES if each.guest == guest), USUAL)
     return ("veth" if guest == "qemu" else "simnic", True, version_in(built.name))
 
 
 def this_kernel() -> TargetKernel:
-    """That of this host, of which a run has its namespaces only."""
+    """This host's kernel, of which a run has only namespaces."""
     return ("veth", False, version_in(platform.release()))
 
 
 _NEWER_WORDS = ("priomap", "weights")
-"""Of fq, since iproute2 6.7."""
+"""Options of fq that iproute2 has since 6.7."""
 
 
 def problems_of(
     realised: Realised, wiring: Wiring, own: bool, linux: LinuxVersion
 ) -> Iterator[Problem]:
-    """Everything that does not fit. `own`: the kernel is the run's alone, so settings that all of
-    it shares may be written. `linux`: the kernel's release."""
+    """Every feature that the kernel lacks. `own`: only the run uses the kernel, so settings of the
+    whole kernel may be written. `linux`: the kernel's release."""
     links, flows = realised.links, realised.flows
     for link in links:
         yield from _link_problems(link, wiring, linux, realised.duration_ns)
@@ -96,12 +96,12 @@ def problems_of(
             f"{len(flows)} flows, each with a port of its own",
             f"the most is {MOST_FLOWS}",
         )
-    told: set[int] = set()
+    reported: set[int] = set()
     for flow in flows:
-        # Flows of one entry are alike: one of them is enough.
-        wrong = [] if flow.group in told else list(_flow_problems(flow, wiring, linux))
+        # Flows of one entry have equal problems, so one of them is enough.
+        wrong = [] if flow.group in reported else list(_flow_problems(flow, wiring, linux))
         if wrong:
-            told.add(flow.group)
+            reported.add(flow.group)
         yield from wrong
     yield from _shared_problems(flows, own)
     yield from _host_problems(links, flows)
@@ -120,7 +120,7 @@ def _link_problems(
     if (steps := written_steps(link, duration_ns)) > MOST_STEPS:
         yield Problem(
             f"{place}: schedule",
-            f"{steps:.3g} steps of rate and delay, and a kernel is told each one",
+            f"{steps:.3g} steps of rate and delay, and a kernel gets each one separately",
             f"at most {MOST_STEPS}: longer steps, a shorter run, or simulate it",
         )
     if has_queue(link):
@@ -180,7 +180,7 @@ def _link_problems(
         except UserError as error:
             yield Problem(f"{place}: police", error.problem, error.hint)
         if not simnic:
-            why = "behind virtual devices a policer's drops can't be told from the discipline's"
+            why = "behind virtual devices a policer's drops can't be distinguished from the discipline's"
             yield Problem(f"{place}: police", why, "leave it out, or use the built guest (uml)")
     if simnic:
         if ring is not None and ring.descriptors > MOST_RING:
@@ -202,9 +202,9 @@ def _link_problems(
 
 
 def _offload_problems(link: Link) -> Iterator[Problem]:
-    """Of a queue whose packets are larger than on the wire."""
+    """Problems of a queue whose packets are larger than on the wire."""
     cake, counted = link.qdisc.child or link.qdisc, link.framing.header_bytes
-    # cake cuts large packets itself (split-gso), and the pieces do not pass tc-stab(8).
+    # cake splits large packets itself (split-gso), and the pieces do not pass tc-stab(8).
     if cake.kind == "cake" and counted != tc.ETHERNET_HEADER:
         why = f"of large packets cake counts {tc.ETHERNET_HEADER} bytes of Ethernet in each piece, and this link {counted}"
         hint = 'write link_layer = "linux", or leave offloads out'
@@ -212,7 +212,7 @@ def _offload_problems(link: Link) -> Iterator[Problem]:
 
 
 def _queue_problems(link: Link, place: str, wiring: Wiring) -> Iterator[Problem]:
-    """Of a card with several queues."""
+    """Problems of a card with several queues."""
     if wiring != "simnic":
         why = "this kernel's virtual devices have one queue"
         hint = "leave queues out, or use the built guest (uml)"
@@ -247,11 +247,11 @@ def _flow_problems(flow: Flow, wiring: Wiring, linux: LinuxVersion) -> Iterator[
 
 
 _OURS = {version_in(release.name): release.congestion for release in RELEASES}
-"""Congestion controls that a built guest has from us."""
+"""Our congestion controls in each built guest."""
 
 _FIXED = {
-    "undo": "always takes back what it reduced for nothing",
-    "fast_recovery": "recovers as RFC 6582 says where it has no SACK",
+    "undo": "always undoes a needless reduction",
+    "fast_recovery": "recovers as in RFC 6582 where it has no SACK",
     "prr": "always does proportional rate reduction",
     "limited_transmit": "always does limited transmit",
     "initial_ssthresh": "begins without a slow-start threshold",
@@ -272,15 +272,15 @@ _FIXED = {
     "quick_acks": "decides itself when to acknowledge",
     "write_bytes": "acknowledges at once what the guest's program has pushed, 64 KiB at a time",
     "timer_tick_ns": "has ticks of 4 ms",
-    "receive_window_fraction": "finds out by itself what share of its buffer is data",
+    "receive_window_fraction": "measures by itself which share of its buffer is data",
 }
-"""What Linux's TCP does not let one choose."""
+"""Parameters that are fixed in Linux's TCP."""
 
 
 def _tcp_problems(
     tcp: Tcp, place: str, linux: LinuxVersion, ours: Sequence[str]
 ) -> Iterator[Problem]:
-    """`ours`: congestion controls that this kernel has from us."""
+    """`ours`: our congestion controls in this kernel."""
     own, usual = tcp.parameters, PROFILES["linux"].parameters
     if tcp.own is not None:
         why = f"{tcp.congestion} is Python, which no kernel runs"
@@ -334,15 +334,15 @@ def _tcp_problems(
 
 
 def _host_problems(links: Sequence[Link], flows: Sequence[Flow]) -> Iterator[Problem]:
-    """A named host is one machine: its TCP's settings, its jitter and the way to it are the same
+    """A named host is one machine: its TCP settings, its jitter and the route to it are the same
     for all of its flows."""
     settings: dict[str, dict[str, object]] = {}
     nexts: dict[tuple[str, str], int] = {}
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
 
-    def tell(flow: Flow, name: str, key: str, what: str) -> Iterator[Problem]:
-        if (name, key) not in told:
-            told.add((name, key))
+    def report(flow: Flow, name: str, key: str, what: str) -> Iterator[Problem]:
+        if (name, key) not in reported:
+            reported.add((name, key))
             why = f"the host {name!r} is one machine, and its flows differ in {what}"
             yield Problem(f"flow {flow.name!r}: {key}", why, "give them the same, or other hosts")
 
@@ -352,25 +352,25 @@ def _host_problems(links: Sequence[Link], flows: Sequence[Flow]) -> Iterator[Pro
                 continue
             has = settings.setdefault(name, {"jitter": flow.jitter_ns})
             if has["jitter"] != flow.jitter_ns:
-                yield from tell(flow, name, "jitter", "jitter")
+                yield from report(flow, name, "jitter", "jitter")
             side = None if flow.tcp is None else tcp_side(flow.tcp)
             if side is not None and has.setdefault("tcp", side) != side:
                 differing = ", ".join(_differences(has["tcp"], side))
-                yield from tell(flow, name, "tcp", f"TCP's {differing}")
+                yield from report(flow, name, "tcp", f"TCP's {differing}")
             for link in path:
                 if nexts.setdefault((name, links[link].tail), link) != link:
-                    yield from tell(flow, name, "via", "the way that leads to it")
+                    yield from report(flow, name, "via", "the way that leads to it")
 
 
-def _differences(one: object, other: TcpSide) -> Iterator[str]:
-    """The settings that are not the same in both."""
-    for each in fields(other):
-        if getattr(one, each.name) != getattr(other, each.name):
+def _differences(left: object, right: TcpSide) -> Iterator[str]:
+    """The settings that differ."""
+    for each in fields(right):
+        if getattr(left, each.name) != getattr(right, each.name):
             yield each.name.removesuffix("_ns")
 
 
 def _shared_problems(flows: Sequence[Flow], own: bool) -> Iterator[Problem]:
-    """Settings that a kernel has once, for all flows."""
+    """Problems with settings that a kernel has once, for all flows."""
     for congestion, names in ((each.name, each.module_settings) for each in CONGESTION.values()):
         if not names:
             continue

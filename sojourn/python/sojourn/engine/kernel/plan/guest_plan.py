@@ -1,24 +1,24 @@
-"""A realised scenario becomes a plan: namespaces, devices, commands and flows for a real Linux
+"""From a realised scenario to a plan: namespaces, devices, commands and flows for a real Linux
 kernel.
 
-Every node of the scenario is a network namespace that forwards. A link is
-the egress of one end of a *cable*, a pair of devices; the other end is the link the other way
-round, where there is one. Flows begin and end in hosts of their own, never in a node: a sender that
-shares a machine with the queue would hear of its drops at once. The rest of a flow's base RTT lies,
-as in the simulator, in two halves between the network and the hosts: behind the last link of each
-way, on the cable toward the host that the way leads to. Flows whose ends are alike in place, delay,
-jitter and TCP share them. A host that the scenario names is one of its own: no delay lies before it,
-so that flows of any RTT may lead there.
+Every node of the scenario is a network namespace that forwards. A link is the egress of one end of
+a *cable*, a pair of devices. The other end is the link in the other direction, if there is one.
+Flows begin and end in hosts of their own, never in a node: a sender on the same machine as the
+queue would learn of its drops at once. The rest of a flow's base RTT is split, as in the simulator,
+into two halves between the network and the hosts. Each half is behind the last link of a direction,
+on the cable to the receiving host. Flows with ends of equal place, delay, jitter and TCP share
+these hosts. A host that the scenario names is a host of its own without that delay, so that flows
+of any RTT may lead to it.
 
-Routes lead to addresses, and a host has one for each path that leads to it; so flows between the
-same nodes may take different paths. A named host has one address: it is what cake knows it by.
+Routes lead to addresses, and a host has an address for each path to it, so flows between the same
+nodes may take different paths. A named host has one address, by which cake identifies it.
 
-Two wirings. `simnic`, our driver in the built guest: rate, overhead, delay, loss, ring and BQL are
-the card's, the discipline is its root. `veth`, for kernels as they are: htb keeps the rate above
-the discipline, netem the delay, on a device of a namespace of its own behind the shaper, where it
-can't push back.
+There are two wirings. `simnic`, our driver in the built guest: the card has rate, overhead, delay,
+loss, ring and BQL, and the discipline is its root. `veth`, for unmodified kernels: htb limits the
+rate above the discipline, and netem delays. netem is on a device in a namespace of its own behind
+the shaper, where it can't push back.
 
-What Linux has no word for is refused, all of it at once: in `PlanError`.
+A scenario with features that Linux lacks is refused, with all of them in one `PlanError`.
 """
 
 import math
@@ -69,19 +69,19 @@ from sojourn.scenario.realised import (
 from sojourn.scenario.tcp import MTU
 
 VERSION = 2
-"""Of the plan's schema (crates/guest, plan.rs)."""
+"""Version of the plan's schema (crates/guest, plan.rs)."""
 SETTLE_NS = 2100 * 10**6
-"""Virtual time: as long as it takes to begin with a tick that all timers go off with but those of
-more than 16 s."""
+"""In virtual time: the time until a tick at which all timers expire, except those of more than 16
+s."""
 SETTLE_REAL_NS = 300 * 10**6
-"""Real time: with a tick that timers of up to 2 s go off with."""
+"""In real time: the time until a tick at which timers of up to 2 s expire."""
 SETUP_NS = 300 * 10**9
-"""Left for the set-up and the archive; in virtual time they take next to none."""
+"""Time for the set-up and the archive; in virtual time they take almost none."""
 MOST_NAMESPACES = 4000
 FIRST_PORT = 5001
-"""Up from here; the kernel's own choices begin at 32768."""
+"""Ports count up from here; the kernel's own choices begin at 32768."""
 RING_BYTES = 4 << 20
-"""Of a tap, for 60 ms of packets at most; those of a tap with many points are smaller."""
+"""Ring of a tap, for at most 60 ms of packets; a tap with many points has smaller ones."""
 _QUIET_RING_BYTES = 1 << 18
 _MOST_SEGMENTS = 65535
 """GSO_MAX_SEGS."""
@@ -97,23 +97,23 @@ Plan: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True)
 class Machine:
-    """What the plan is for."""
+    """The machine that carries out the plan."""
 
     wiring: Wiring
     own: bool
-    """The kernel is the run's alone: settings that all of it shares may be written."""
+    """Only the run uses the kernel, so settings of the whole kernel may be written."""
     ipv6: bool
-    """It has IPv6, to be turned off."""
+    """It has IPv6, which must be turned off."""
     linux: LinuxVersion = (6, 12)
     rehash: bool = True
-    """Its TCP gives a connection another hash when it times out (since 5.18), and can be told not
-    to."""
+    """Its TCP gives a connection another hash at a timeout (since 5.18), which can be turned
+    off."""
     modules: tuple[str, ...] = ()
-    """To load first."""
+    """Modules to load first."""
     output: Mapping[str, Any] = field(
         default_factory=lambda: {"modules": [], "mount": None, "path": "results.tar"}
     )
-    """Where the archive goes: plan.rs, Output."""
+    """Where the archive is written: plan.rs, Output."""
 
 
 def machine_of(guest: Guest) -> Machine:
@@ -124,7 +124,7 @@ def machine_of(guest: Guest) -> Machine:
         "simnic" if guest.has_simnic else "veth",
         own=True,
         linux=guest.release,
-        # The built kernel has none.
+        # The built kernel has no IPv6.
         ipv6=not guest.has_simnic,
         modules=guest.modules,
         output={
@@ -136,7 +136,7 @@ def machine_of(guest: Guest) -> Machine:
 
 
 def this_host() -> Machine:
-    """The kernel of this host, of which a run has its namespaces only."""
+    """This host's kernel, of which a run has only namespaces."""
     wiring, own, linux = this_kernel()
     return Machine(
         wiring,
@@ -153,14 +153,14 @@ class Planned:
 
     plan: Plan
     pairs: int
-    """Of simulated cards."""
+    """Pairs of simulated cards."""
     queues: str
-    """Those of them with several, in the driver's words."""
+    """Cards with several queues, in the driver's syntax."""
     memory_mb: int
 
 
 def offloads(realised: Realised) -> str:
-    """Whether hosts hand down packets larger than the wire's, in a word."""
+    """Whether hosts pass down packets larger than the wire's: "on" or "off"."""
     return "on" if realised.offloads else "off"
 
 
@@ -185,17 +185,17 @@ class Cable:
     b: Port
 
     def leaving(self, namespace: str) -> tuple[Port, Port]:
-        """Its end there, and the other one."""
+        """The end in this namespace, and the other end."""
         return (self.a, self.b) if self.a.namespace == namespace else (self.b, self.a)
 
 
 Hop: TypeAlias = tuple[Port, Port]
-"""Where a packet leaves a namespace, and where it enters the next."""
+"""The port where a packet leaves a namespace, and the port where it enters the next one."""
 
 
 @dataclass(frozen=True)
 class Wire:
-    """A link of the scenario in place."""
+    """The cables of a link of the scenario."""
 
     tail: str
     head: str
@@ -208,21 +208,21 @@ class Wire:
 
     @property
     def end(self) -> Port:
-        """Where its packets arrive."""
+        """The port where its packets arrive."""
         return self.hops[-1][1]
 
 
 @dataclass(frozen=True)
 class HostKind:
-    """Flows whose ends are alike in this share a host."""
+    """Properties of a flow's end. Flows whose ends are equal share a host."""
 
     node: str
     toward_ns: int
-    """Delay of what comes to it: the rest of a flow's RTT lies behind the last link of each way."""
+    """Delay of packets to it: the rest of a flow's RTT, behind the last link of each direction."""
     jitter_ns: int
     tcp: TcpSide | None
     name: str | None = None
-    """The scenario's, of a host that it names."""
+    """The name that the scenario gives the host."""
 
 
 @dataclass
@@ -233,30 +233,31 @@ class Host:
     namespace: str
     cable: Cable
     addresses: dict[tuple[int, ...], str]
-    """By the path that leads to it."""
+    """Its addresses, each for the path that leads to it."""
 
 
 def plan(realised: Realised, machine: Machine, *, rows: bool = False) -> Planned:
-    """The plan of a realised scenario for this machine.
+    """Returns the plan of a realised scenario for this machine.
 
-    `rows`: a row of each packet that comes to a queue, as where the scenario keeps packets.
+    `rows`: record a row of each packet that arrives at a queue, as in a scenario that records
+    packets.
 
     Raises:
-        PlanError: it asks for what the machine's kernel does not have.
+        PlanError: the scenario needs features that the machine's kernel lacks.
     """
     problems = list(problems_of(realised, machine.wiring, machine.own, machine.linux))
     if problems:
         raise PlanError(problems)
-    whole = _Builder(realised, machine, rows=rows)
-    planned = whole.build()
-    # Its devices are numbered behind those of the run, and gone through before them.
+    run = _Builder(realised, machine, rows=rows)
+    planned = run.build()
+    # The check's devices are numbered behind those of the run, but it runs first.
     check = _Builder(
-        known_traffic.scenario(realised, not machine.own), machine, "c-", len(whole.cables)
+        known_traffic.scenario(realised, not machine.own), machine, "c-", len(run.cables)
     ).build()
-    made = {**check.plan, "linger_ns": 0, "modules": []}
-    deadline = planned.plan["deadline_ns"] + made["settle_ns"] + made["duration_ns"]
+    check_plan = {**check.plan, "linger_ns": 0, "modules": []}
+    deadline = planned.plan["deadline_ns"] + check_plan["settle_ns"] + check_plan["duration_ns"]
     return Planned(
-        {**planned.plan, "deadline_ns": deadline, "check": made},
+        {**planned.plan, "deadline_ns": deadline, "check": check_plan},
         pairs=planned.pairs + check.pairs,
         queues=planned.queues,
         memory_mb=planned.memory_mb,
@@ -264,12 +265,12 @@ def plan(realised: Realised, machine: Machine, *, rows: bool = False) -> Planned
 
 
 def recorded(realised: Realised, machine: Machine, packets: float) -> Planned:
-    """The plan with a row of each packet that comes to a queue (recording.py).
+    """Returns the plan with a row of each packet that arrives at a queue (recording.py).
 
-    `packets`: how many, about.
+    `packets`: an estimate of their number.
 
     Raises:
-        PlanError: more than a guest can write down, or what `plan` refuses.
+        PlanError: there are more packets than a guest can record, or `plan` refuses the scenario.
     """
     if packets > MOST_RECORDED:
         why = f"about {packets / 1e6:.1f} million packets, to be written down one by one"
@@ -280,7 +281,7 @@ def recorded(realised: Realised, machine: Machine, packets: float) -> Planned:
 
 
 class _Builder:
-    """Collects a plan."""
+    """Builds a plan."""
 
     def __init__(
         self,
@@ -290,7 +291,7 @@ class _Builder:
         first: int = 0,
         rows: bool = False,
     ) -> None:
-        """`prefix`: of its namespaces' names; `first`: the number of its first cable."""
+        """`prefix`: prefix of its namespaces' names; `first`: the number of its first cable."""
         self.links = realised.links
         self.flows = realised.flows
         self.realised = realised
@@ -312,8 +313,8 @@ class _Builder:
         self.tc: dict[str, list[str]] = {}
         self.made: list[tuple[str, tc.MadeByNetlink]] = []
         self.offload = realised.offloads
-        # What is made of single packets: the table of them, the self-check's judgement and, in real
-        # time, that of the run.
+        # Rows of packets are needed for the table of packets, for the self-check and, in real time,
+        # for the check of the run's timing.
         self.rows = rows or realised.record.packets or bool(prefix) or not machine.own
         self.cards: dict[str, dict[str, int | str]] = {}
         self.wires: list[Wire] = self._wires()
@@ -335,7 +336,7 @@ class _Builder:
         """A new pair of devices between two namespaces, with addresses, up."""
         number = self.first + len(self.cables)
         names = [f"{'nic' if self.simnic else 'v'}{number}{end}" for end in "ab"]
-        # simnic's own: 02:'s':'j'.
+        # simnic's own prefix: 02:'s':'j'.
         macs = [f"02:73:6a:{number >> 8:02x}:{number & 255:02x}:{end:02x}" for end in (0, 1)]
         addresses = [_dotted((10 << 24) + 4 * number + 1 + end) for end in (0, 1)]
         ports = [Port(*each) for each in zip((a, b), names, addresses, macs, strict=True)]
@@ -343,43 +344,42 @@ class _Builder:
         self.cables.append(cable)
         for here, there in (cable.leaving(a), cable.leaving(b)):
             mtu = f" mtu {self.mtu}" if self.mtu != MTU else ""
-            # A card that was told to carry larger packets now may; that they are built is asked for
-            # by this.
+            # A card with offload accepts larger packets; this setting makes TCP build them.
             mtu += f" gso_max_segs {_MOST_SEGMENTS}" if self.simnic and self.offload else ""
             self.ip[here.namespace] += [
                 f"address add {here.address}/30 dev {here.device}",
                 f"link set dev {here.device}{mtu} up",
-                # No packet asks for an address.
+                # Permanent entries, so that there is no ARP.
                 f"neighbour replace {there.address} lladdr {there.mac} dev {here.device} nud permanent",
             ]
         return cable
 
     def _wires(self) -> list[Wire]:
-        """A cable for each link and the one that leads back, if there is one."""
-        found: dict[int, Wire] = {}
+        """A cable for each link and its other direction, if there is one."""
+        wires: dict[int, Wire] = {}
         for index, (tail, head) in enumerate(self.nodes):
-            if index in found:
+            if index in wires:
                 continue
-            back = next(self._backs(index, found), None)
+            back = next(self._backs(index, wires), None)
             here = (index,) if back is None else (index, back)
             if not self.simnic and any(needs_room(self.links[each]) for each in here):
                 middle = self._namespace("m", index)
                 near, far = self._cable(tail, middle), self._cable(middle, head)
-                found[index] = Wire(tail, head, (near.leaving(tail), far.leaving(middle)))
+                wires[index] = Wire(tail, head, (near.leaving(tail), far.leaving(middle)))
                 returning: tuple[Hop, ...] = (far.leaving(head), near.leaving(middle))
             else:
                 cable = self._cable(tail, head)
-                found[index] = Wire(tail, head, (cable.leaving(tail),))
+                wires[index] = Wire(tail, head, (cable.leaving(tail),))
                 returning = (cable.leaving(head),)
             if back is not None:
-                found[back] = Wire(head, tail, returning)
-        wires = [found[index] for index in range(len(self.links))]
-        for link, wire in zip(self.links, wires, strict=True):
+                wires[back] = Wire(head, tail, returning)
+        in_order = [wires[index] for index in range(len(self.links))]
+        for link, wire in zip(self.links, in_order, strict=True):
             self._furnish(link, wire)
-        return wires
+        return in_order
 
     def _backs(self, index: int, taken: Mapping[int, Wire]) -> Iterator[int]:
-        """Links that may be the other direction of this one, the one that is called so first."""
+        """Links that may be the other direction of this one; first the one whose name says so."""
         tail, head = self.nodes[index]
         twins = [
             other
@@ -392,7 +392,7 @@ class _Builder:
     # --------------------------------------------------------------------------------------- links
 
     def _furnish(self, link: Link, wire: Wire) -> None:
-        """Gives a link its rate, its queue, its delay and its losses."""
+        """Configures a link's rate, queue, delay and losses."""
         if self.simnic:
             self._card(link, wire.queue)
         if has_queue(link):
@@ -407,7 +407,7 @@ class _Builder:
                 transmitter=None if self.simnic else transmitter(link),
                 queues=link.queues or 1,
             )
-            # The guest's tc, of iproute2 6.1, lacks the words of what came later.
+            # The guest's tc, of iproute2 6.1, lacks newer disciplines.
             if link.qdisc.record.since is not None:
                 self.made.append((wire.tail, tc.by_netlink(lines.pop(), link.qdisc)))
             self._tc(wire.tail, lines)
@@ -421,7 +421,7 @@ class _Builder:
             self._tc(last.namespace, [tc.wire(last.device, link.delay_ns, link.loss)])
 
     def _pin(self, link: Link, wire: Wire) -> None:
-        """Has packets go to the queues of the card to which their flows are pinned."""
+        """Directs packets to the card's queues to which their flows are pinned."""
         if link.pinned_to(0) is None:
             return
         pinned = []
@@ -470,14 +470,15 @@ class _Builder:
                 }
             case _:
                 return {}
-        # The simulator's stream, and a number in [0, 1) is below the chance in both or in neither.
+        # The simulator's random stream. A number in [0, 1) is below the chance in both or in
+        # neither.
         key = rng_key(self.realised.seed, f"{link.name}/loss")
         return {name: math.ceil(chance * _UNIT) for name, chance in chances.items()} | {
             "loss_key": key
         }
 
     def _card_impairments(self, link: Link) -> dict[str, int]:
-        """What else the wire does, by the simulator's streams."""
+        """The wire's other impairments, with the simulator's random streams."""
         wire = link.impairments
         if wire is None:
             return {}
@@ -499,12 +500,12 @@ class _Builder:
                 "slot_bytes": wire.slot_bytes,
             },
         }
-        found = {"overtake": int(wire.overtake)}
-        for kind, settings in kinds.items():
-            if any(settings.values()):
+        settings = {"overtake": int(wire.overtake)}
+        for kind, values in kinds.items():
+            if any(values.values()):
                 key = rng_key(self.realised.seed, f"{link.name}/{kind}")
-                found |= settings | {f"{kind}_key": key}
-        return found
+                settings |= values | {f"{kind}_key": key}
+        return settings
 
     def _tables(self) -> Iterator[dict[str, Any]]:
         """The distributions of the cards' delays, a page at a time."""
@@ -534,7 +535,7 @@ class _Builder:
 
     def _rate_change(self, link: Link, wire: Wire, bps: int) -> list[dict[str, Any]]:
         if self.simnic:
-            # The rate first: an outage that ends goes on at the new one.
+            # The rate is written first, so that an outage ends at the new rate.
             return [
                 _write(None, f"/sys/kernel/simnic/{wire.queue.device}/{name}", value)
                 for name, value in sorted(_card_rate(bps).items())
@@ -547,12 +548,11 @@ class _Builder:
     # --------------------------------------------------------------------------------------- hosts
 
     def _ends(self) -> list[tuple[Host, str, Host, str]]:
-        """Each flow's ends: host and address there."""
-        found: dict[HostKind, Host] = {}
+        """Each flow's ends: hosts and their addresses."""
+        hosts: dict[HostKind, Host] = {}
         sharing: dict[HostKind, HostKind] = {}
         ends: list[tuple[Host, str, Host, str] | None] = [None] * len(self.flows)
-        # What TCP's hosts are told is nothing to other flows: these are guests where there is one
-        # already.
+        # TCP settings do not matter to other flows, so these use an existing host if there is one.
         order = sorted(range(len(self.flows)), key=lambda index: self.flows[index].tcp is None)
         for index in order:
             flow = self.flows[index]
@@ -562,9 +562,9 @@ class _Builder:
                 plain = replace(kind, tcp=None)
                 kind = kind if kind.tcp else sharing.setdefault(plain, plain)
                 sharing.setdefault(plain, kind)
-                if kind not in found:
-                    found[kind] = self._host(kind)
-                pair.append((found[kind], self._address(found[kind], path)))
+                if kind not in hosts:
+                    hosts[kind] = self._host(kind)
+                pair.append((hosts[kind], self._address(hosts[kind], path)))
             ends[index] = (*pair[0], *pair[1])
         return [each for each in ends if each is not None]
 
@@ -600,7 +600,7 @@ class _Builder:
         return host
 
     def _address(self, host: Host, path: tuple[int, ...]) -> str:
-        """The host's address to which this path leads, with the routes along it."""
+        """The host's address for this path, with the routes along it."""
         if path in host.addresses:
             return host.addresses[path]
         if host.kind.name is not None and host.addresses:
@@ -613,7 +613,7 @@ class _Builder:
         hops = [hop for link in path for hop in self.wires[link].hops]
         for here, there in (*hops, (host.cable.a, host.cable.b)):
             line = f"route add {address}/32 via {there.address} dev {here.device}"
-            # Paths to a named host have some of their way in common.
+            # Paths to a named host may share hops, and with them routes.
             if host.kind.name is None or line not in self.ip[here.namespace]:
                 self.ip[here.namespace].append(line)
         return address
@@ -664,10 +664,10 @@ class _Builder:
     def _setup(self) -> list[dict[str, Any]]:
         steps = list(self._settings())
         for device, card in self.cards.items():
-            told = {**card, "offload": 1} if self.offload else card
+            settings = {**card, "offload": 1} if self.offload else card
             steps += [
                 _write(None, f"/sys/kernel/simnic/{device}/{name}", value)
-                for name, value in told.items()
+                for name, value in settings.items()
             ]
         if self.simnic:
             steps += self._tables()
@@ -676,10 +676,10 @@ class _Builder:
             moves = [f"link set dev {port.device} netns {port.namespace}" for port in ends]
             steps.append(_batch("ip", None, moves))
         else:
-            made: dict[str, list[str]] = {}
+            pairs: dict[str, list[str]] = {}
             for cable in self.cables:
-                made.setdefault(cable.a.namespace, []).append(_veth(cable, self.offload))
-            steps += (_batch("ip", namespace, lines) for namespace, lines in made.items())
+                pairs.setdefault(cable.a.namespace, []).append(_veth(cable, self.offload))
+            steps += (_batch("ip", namespace, lines) for namespace, lines in pairs.items())
         for name in self.namespaces:
             if self.ip[name]:
                 # Addresses and devices come before the routes that need them.
@@ -699,7 +699,7 @@ class _Builder:
     def _settings(self) -> Iterator[dict[str, Any]]:
         """Sysctls, of the whole kernel and of each namespace."""
         if self.machine.own:
-            # Pages: no flow is to be held back for want of memory that the guest has.
+            # In pages: no flow must be limited by memory.
             yield _write(None, "/proc/sys/net/ipv4/tcp_mem", "262144 524288 1048576")
         for path, value in module_settings(self.flows):
             yield _write(None, path, value)
@@ -714,9 +714,9 @@ class _Builder:
                 yield _write(name, "/proc/sys/net/ipv4/ip_forward", 1)
             elif (side := hosts[name]) is not None:
                 if self.machine.rehash:
-                    # Packets keep their sender's hash on their way through one kernel's namespaces,
-                    # by which fq_codel sorts them: without this a flow would be another one after a
-                    # timeout. Between machines it is not.
+                    # Packets keep their sender's hash on the way through one kernel's namespaces,
+                    # and fq_codel sorts them by it. Without this setting a flow would get another
+                    # hash after a timeout. Between machines it would not.
                     yield _write(name, "/proc/sys/net/core/txrehash", 0)
                 yield from (
                     _write(name, f"/proc/sys/net/ipv4/{key}", value) for key, value in sysctls(side)
@@ -743,8 +743,8 @@ class _Builder:
                 }
 
     def _taps(self) -> Iterator[dict[str, Any]]:
-        """The queues whose packets are watched, and the wires that lose some: by the cards' log, or
-        by taps."""
+        """The queues whose packets are recorded, and the wires that lose some: in the cards' log,
+        or by taps."""
         crossing = crossing_of(self.links, self.flows)
         for index, (link, wire) in enumerate(zip(self.links, self.wires, strict=True)):
             if not crossing[index] or not _watched(link):
@@ -759,7 +759,8 @@ class _Builder:
             }
 
     def _headers(self) -> Iterator[dict[str, Any]]:
-        """Where packets' headers are kept: behind every link's queue, where the scenario asks."""
+        """The points where packets' headers are recorded: behind every link's queue, if the
+        scenario records headers."""
         if not self.realised.record.headers:
             return
         for index, wire in enumerate(self.wires):
@@ -774,8 +775,8 @@ class _Builder:
     def _stages(
         self, link: Link, wire: Wire, crossing: Sequence[tuple[int, bool]]
     ) -> dict[str, Any]:
-        """Where a link's packets are seen: before its queue, after it, and at the far end where a
-        loss lies between."""
+        """The points where a link's packets are recorded: before its queue, after it, and at the
+        receiving end if packets may be lost between."""
         stages = []
         if has_queue(link):
             own = [
@@ -792,7 +793,7 @@ class _Builder:
         memory = RING_BYTES if link.sampled else _QUIET_RING_BYTES
         return {
             "stages": [{"name": name, "points": where} for name, where in stages],
-            # A router's ways in see the packets of all its links.
+            # A router's ingress gets the packets of all its links.
             "only": [list(each) for each in crossing],
             "ring_bytes": max(memory // points, _QUIET_RING_BYTES),
             "delay_ns": link.delay_ns,
@@ -822,7 +823,7 @@ class _Builder:
         return plans
 
     def _tcp(self, tcp: Tcp) -> dict[str, Any]:
-        # TCP_MAXSEG counts the timestamp option in.
+        # TCP_MAXSEG includes the timestamp option.
         largest = tcp.mss + tcp.header_bytes - 40
         window = tcp.max_window
         return {
@@ -836,14 +837,14 @@ class _Builder:
 
 
 def _ports(flows: Sequence[Flow]) -> list[tuple[str, int]]:
-    """Each flow's protocol and port; of a ping the identifier."""
+    """Each flow's protocol and port; a ping's identifier."""
     free = {"tcp": FIRST_PORT, "udp": FIRST_PORT, "icmp": FIRST_PORT}
-    found = []
+    ports = []
     for flow in flows:
         protocol = "tcp" if flow.tcp else "icmp" if isinstance(flow.traffic, Ping) else "udp"
-        found.append((protocol, free[protocol]))
+        ports.append((protocol, free[protocol]))
         free[protocol] += 1
-    return found
+    return ports
 
 
 def _gauges(link: Link) -> list[str]:
@@ -855,18 +856,18 @@ def _gauges(link: Link) -> list[str]:
 
 
 def _watched(link: Link) -> bool:
-    """Whether something becomes of its packets besides passing on."""
+    """Whether its packets may be queued, lost or policed."""
     return has_queue(link) or loses(link) or link.police is not None
 
 
 def _goes_out(link: Link) -> bool:
-    """Whether the end of a transmission is worth a look: behind it lies a loss, before it a
-    ring."""
+    """Whether the end of a transmission is recorded: needed if a loss follows it or a ring precedes
+    it."""
     return link.ring is not None or loses(link)
 
 
 def _in_log(port: Port) -> int:
-    """A card's number in the log: from 1 on."""
+    """A card's number in the log, counted from 1."""
     number, end = int(port.device[3:-1]), port.device[-1]
     return 1 + 2 * number + "ab".index(end)
 
@@ -876,13 +877,13 @@ def _point(port: Port, direction: str) -> dict[str, str]:
 
 
 def _card_rate(bps: int) -> dict[str, int | str]:
-    """0 is an outage; to the card a rate of 0 is none, so it keeps some rate while it stands
-    still."""
+    """The card's settings for a rate. 0 means an outage here but no limit to the card, so the card
+    gets some rate and is stopped."""
     return {"rate_bps": bps or MOST_RATE, "stopped": int(bps == 0)}
 
 
 def _veth(cable: Cable, offload: bool) -> str:
-    # One packet at a time: TCP builds no larger ones.
+    # One segment a packet: TCP builds no larger ones.
     single = "" if offload else " gso_max_segs 1"
     ends = [f"address {port.mac}{single}" for port in (cable.a, cable.b)]
     peer = f"peer name {cable.b.device} {ends[1]} netns {cable.b.namespace}"
@@ -903,15 +904,15 @@ def _dotted(address: int) -> str:
 
 
 def _drops(qdisc: Qdisc) -> dict[str, Any]:
-    """How a discipline drops, for a program that sees packets only before and after the queue
+    """How a discipline drops, for a program that observes packets only before and after the queue
     (crates/guest, plan.rs)."""
     record = qdisc.record
     # A discipline that keeps order may also drop packets that it has accepted. Then a packet that
     # is missing behind the queue was refused if the queue was full, and dropped later otherwise.
     # The limit decides which.
-    kept = record.in_order and record.drops_at != "arrival"
+    has_limit = record.in_order and record.drops_at != "arrival"
     return {
         "in_order": record.in_order,
         "how": record.drops_at,
-        "limit": qdisc.params["limit"] if kept else None,
+        "limit": qdisc.params["limit"] if has_limit else None,
     }

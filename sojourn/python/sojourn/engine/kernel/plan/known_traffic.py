@@ -1,8 +1,8 @@
-"""The self-check's traffic: a third of a second of it, in the same guest, just before the scenario's.
+"""The self-check's traffic: a third of a second in the same guest, just before the scenario's.
 
-The scenario's fastest link is made once more between namespaces of its own, with a fifo. First it
-is idle and pings cross it. Then it is offered a fifth more than it carries, so that it is never
-idle. Both results are known beforehand; `observed/selfcheck` holds what was measured against them.
+The check repeats the scenario's fastest link between namespaces of its own, with a fifo. First the
+link is idle and pings cross it. Then traffic of 1.2 times its rate arrives, so that it is never
+idle. Both results are known beforehand; `observed/selfcheck` compares the measurements with them.
 
 In virtual time the check costs some milliseconds of CPU, in real time a second.
 """
@@ -17,22 +17,21 @@ EVERY_NS = 10**7
 IDLE_NS = 15 * 10**7
 """Length of the idle part: eight pings and their replies."""
 FULL_NS = 10**8
-"""Length of the full part. In real time it has to be long enough to show a program that is held
-up."""
+"""Length of the full part. In real time it must be long enough to show a delayed program."""
 LEAST_PACKETS = 20
 MOST_PACKETS = 500
-"""Most packets of the full part in virtual time, where no program is held up. A datagram costs as
-much there as four packets of TCP."""
+"""Most packets of the full part in virtual time, where programs are not delayed. There a datagram
+costs as much as four packets of TCP."""
 OVERLOAD = 1.2
 BURSTS = 4
 """The full part lasts at least this many times what a shaper's burst takes at its rate, so that the
-shaper is without tokens for most of it."""
+shaper has no tokens for most of it."""
 LEAST_BPS, MOST_BPS, USUAL_BPS = 10**6, 10**9, 10**7
 MOST_DELAY_NS = 2 * 10**7
 
 
 def scenario(realised: Realised, real_time: bool) -> Realised:
-    """The check of a realised scenario, itself a realised scenario."""
+    """Returns the check of a realised scenario, itself a realised scenario."""
     link, back = _links(realised)
     slower = _bps(link)
     packet_ns = MTU * 8 * 10**9 // slower
@@ -41,8 +40,8 @@ def scenario(realised: Realised, real_time: bool) -> Realised:
     )
     burst = link.shaper.burst_bytes if link.shaper else 0
     full = max(full, BURSTS * burst * 8 * 10**9 // slower)
-    # The burst passes at once. It is offered in addition, so that as many packets wait at the end
-    # as without one.
+    # The burst passes at once. The traffic includes it, so that as many packets wait at the end as
+    # without it.
     flood = Udp(round(OVERLOAD * slower + burst * 8e9 / full), MTU)
     return Realised(
         duration_ns=IDLE_NS + 2 * full,
@@ -58,8 +57,7 @@ def scenario(realised: Realised, real_time: bool) -> Realised:
 
 
 def _links(realised: Realised) -> tuple[Link, Link]:
-    """The scenario's fastest link with a queue, without what is drawn or changes: losses, rate
-    steps, ring."""
+    """The scenario's fastest link with a queue, without its losses, rate steps and ring."""
     queued = [link for link in realised.links if has_queue(link) and link.sampled]
     if queued:
         link = max(queued, key=_bps)
@@ -70,7 +68,7 @@ def _links(realised: Realised) -> tuple[Link, Link]:
     else:
         rate, shaper, framing, delay_ns = [(0, USUAL_BPS)], None, LinkLayer(0, 0), 0
 
-    def made(name: str, tail: str, head: str) -> Link:
+    def copy(name: str, tail: str, head: str) -> Link:
         fifo = Qdisc.parse("pfifo limit 10000")
         return Link(
             *(name, tail, head),
@@ -81,11 +79,11 @@ def _links(realised: Realised) -> tuple[Link, Link]:
             shaper=shaper,
         )
 
-    return made("check", "near", "far"), made("check-back", "far", "near")
+    return copy("check", "near", "far"), copy("check-back", "far", "near")
 
 
 def _shaper(shaper: Shaper, most: int | None) -> Shaper:
-    """The same at a rate that the check can do with, no faster than `most`."""
+    """The shaper at a rate that suits the check, no faster than `most`."""
     bps = max(shaper.bps, LEAST_BPS)
     return Shaper(
         bps if most is None else min(bps, most),

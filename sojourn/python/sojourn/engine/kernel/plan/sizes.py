@@ -1,4 +1,4 @@
-"""How large packets get, how long a run lingers, how much memory a guest needs. Pure."""
+"""Sizes of packets, time after a run's end, memory of a guest. No I/O."""
 
 import math
 from collections.abc import Sequence
@@ -21,32 +21,33 @@ from sojourn.scenario.tcp import MTU
 
 LONGEST_LINGER_NS = 5 * 10**9
 _NAMESPACE_KB = 1200
-"""A namespace takes a quarter of it; but a kernel allows half as many as it allows threads, of
-which each MB gives two (64 kB of stack each, in an eighth of the memory: fork.c, ucount.c)."""
+"""A namespace takes a quarter of this. But a kernel allows half as many namespaces as threads, and
+two threads for each MB of memory (64 kB of stack each, in an eighth of the memory: fork.c,
+ucount.c)."""
 _PACKET_KB = 2.5
 """A full packet in the kernel."""
 _ROW_BYTES = 160
-"""A packet of which a row is kept, in the traffic program and once more in the archive."""
+"""A packet with a row, in the traffic program and once more in the archive."""
 _HEADERS_BYTES = 400
-"""A packet whose headers are kept at a link: as they are, in columns, and in the archive."""
+"""A packet with recorded headers at a link: raw, in columns, and in the archive."""
 
 
 _EMPTY_OF_A_TRANSFER = 4.5
-"""Packets that a transfer sends besides its full ones: SYN, ACK, FIN, ACK, and half of the last
-one."""
+"""Packets of a transfer besides its full ones: SYN, ACK, FIN, ACK, and half of the last data
+packet."""
 
 
 def mtu(flows: Sequence[Flow]) -> int:
-    """Of every device: no packet is cut."""
+    """The MTU of every device, so that no packet is fragmented."""
     return max([MTU, *(flow.packet_bytes[0] for flow in flows)])
 
 
 def linger_ns(links: Sequence[Link], flows: Sequence[Flow]) -> int:
-    """Long enough for what senders still hold at the end, two windows or so: some round trips
-    through queues as full as they get.
+    """Time after the run's end for packets that senders still have, about two windows: a few round
+    trips through full queues.
 
-    While packets come the taps can't be ended without a packet that one has told and another has
-    not.
+    While packets arrive, the taps can't be closed at the same packet: one tap would have recorded
+    it and another one not.
     """
     extra = max((flow.path_extra_ns + flow.back_extra_ns for flow in flows), default=0)
     waits = sorted((_longest_wait(link) + link.delay_ns for link in links), reverse=True)
@@ -54,17 +55,16 @@ def linger_ns(links: Sequence[Link], flows: Sequence[Flow]) -> int:
 
 
 def _longest_wait(link: Link) -> int:
-    """Of a full queue at the least rate that it ever has, other than none, ns; 0 where nothing
-    waits."""
+    """Time to drain a full queue at the link's lowest rate above 0, ns; 0 where nothing waits."""
     rates = [step.bps for step in link.rate if step.bps]
     rates += [link.shaper.bps] if link.shaper else []
     return int(link.qdisc.packets * MTU * 8 * 10**9 // min(rates)) if rates else 0
 
 
 def memory_mb(realised: Realised, namespaces: int, rows: bool) -> int:
-    """What a guest needs, rather too much: packets in queues and on wires, namespaces, and where
-    asked for a row of each packet."""
-    packets = seen = kept = 0.0
+    """Upper estimate of a guest's memory: packets in queues and on wires, namespaces, and a row of
+    each packet if `rows`."""
+    packets = rates = with_headers = 0.0
     extra = max((flow.path_extra_ns for flow in realised.flows), default=0)
     for number, link in enumerate(realised.links):
         rate = max((step.bps for step in link.rate), default=0)
@@ -72,56 +72,58 @@ def memory_mb(realised: Realised, namespaces: int, rows: bool) -> int:
         in_queue = min(_longest_wait(link) / 1e9 * rate / 8 / MTU, 100_000)
         packets += on_wires + in_queue
         if rows and has_queue(link) and link.sampled:
-            seen += _seen_a_second(number, realised) * realised.duration_ns / 1e9
+            rates += _seen_a_second(number, realised) * realised.duration_ns / 1e9
         if realised.record.headers:
-            kept += _seen_a_second(number, realised) * realised.duration_ns / 1e9
+            with_headers += _seen_a_second(number, realised) * realised.duration_ns / 1e9
     need = (_NAMESPACE_KB * namespaces + _PACKET_KB * packets) / 1024
-    need += (seen * _ROW_BYTES + kept * _HEADERS_BYTES) / 2**20
+    need += (rates * _ROW_BYTES + with_headers * _HEADERS_BYTES) / 2**20
     return 192 + 64 * int(need / 64 + 1)
 
 
 def _seen_a_second(number: int, realised: Realised) -> float:
-    """At most so many packets come to a link's queue: of what does not heed congestion what it
-    sends; of TCP what the narrowest links that it has to pass let through, half as many again for
-    what is lost, and as many acknowledgements, however narrow the way back.
+    """Upper estimate of the packets per second that arrive at a link's queue.
+
+    A source without congestion control counts with its rate. TCP counts with the rate of the
+    narrowest links on its path, half as much again for losses, and as many acknowledgements,
+    however narrow the way back.
     """
     links = realised.links
     sent = 0.0
     forth: dict[int, float] = {}
     back: dict[int, float] = {}
     for flow in realised.flows:
-        ways = [seen for seen, way in ((forth, flow.path), (back, flow.back)) if number in way]
+        ways = [rates for rates, way in ((forth, flow.path), (back, flow.back)) if number in way]
         traffic = flow.traffic
         if not isinstance(traffic, Bulk | Transfers | Stream):
             sent += len(ways) * _sent_a_second(traffic)
             continue
         passed = [at for at in flow.path if _most_bps(links[at])] or [number]
         narrow = min(passed, key=lambda at: _most_bps(links[at]))
-        for seen in ways:
-            seen[narrow] = min(seen.get(narrow, MTU), _mean_packet(traffic))
+        for rates in ways:
+            rates[narrow] = min(rates.get(narrow, MTU), _mean_packet(traffic))
     return sent + sum(
         share * _most_bps(links[at]) / 8 / size
-        for share, seen in ((1.5, forth), (1.0, back))
-        for at, size in seen.items()
+        for share, rates in ((1.5, forth), (1.0, back))
+        for at, size in rates.items()
     )
 
 
 def _most_bps(link: Link) -> int:
-    """The highest rate that it ever has; 0: no limit."""
+    """The link's highest rate; 0: no limit."""
     rate: int = max((step.bps for step in link.rate), default=0)
     shaped: int = link.shaper.bps if link.shaper else rate
     return min(rate, shaped) if rate else shaped
 
 
 def _sent_a_second(traffic: Ping | Udp | Video) -> float:
-    """Packets of a ping or a stream; while it is on, of one with pauses."""
+    """Packets per second of a ping or a stream; for one with pauses, while it is on."""
     match traffic:
         case Ping(interval_ns=interval):
             return 1e9 / interval
         case Udp(bps=bps, packet_bytes=size):
             return bps / 8 / size
         case Video(frames=ModelFrames(bps=bps, fps=fps), payload_bytes=size):
-            # The last packet of a frame may be a small one.
+            # The last packet of a frame may be small.
             return bps / 8 / size + fps
         case Video(frames=TraceFrames(frames=rows, period_ns=period), payload_bytes=size):
             return sum(math.ceil(row[1] / size) for row in rows) / (period / 1e9)
@@ -129,8 +131,8 @@ def _sent_a_second(traffic: Ping | Udp | Video) -> float:
 
 
 def _mean_packet(traffic: Bulk | Transfers | Stream) -> float:
-    """Bytes of an IP packet of TCP on its way forth, at least; each transfer begins and ends with
-    some that are empty."""
+    """Lower estimate of the mean size of a flow's IP packets on the way forth, bytes; each transfer
+    begins and ends with some empty ones."""
     tcp = traffic.tcp
     if isinstance(traffic, Bulk):
         return float(tcp.mss + tcp.header_bytes)
