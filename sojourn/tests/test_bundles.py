@@ -124,7 +124,7 @@ def test_what_can_t_be_a_bundle_is_told(
     for words, told in (
         ([str(tmp_path / "empty"), "-o", str(tmp_path / "a.zip")], "there is no Run in"),
         ([str(tmp_path / "nowhere"), "-o", str(tmp_path / "a.zip")], "is not a folder"),
-        ([str(linked), "-o", str(tmp_path / "a.zip")], "is no plain file"),
+        ([str(linked), "-o", str(tmp_path / "a.zip")], "is not a regular file"),
         ([str(damaged), "-o", str(tmp_path / "a.zip")], "SHA-256"),
         ([str(place), "-o", str(tmp_path / "x.zip")], "--force"),
         ([str(place), "-o", str(tmp_path / "a.tar")], "does not end in .zip"),
@@ -333,8 +333,8 @@ def test_a_manifest_that_says_otherwise_of_a_run_differs(
     spoilt = again(made, tmp_path / "spoilt.zip", lambda files: relisted(files, change))
     assert status(["verify", "-q", str(spoilt)]) == 1
     told = capsys.readouterr().out
-    assert "otherwise of this Run than its files: engine_build" in told
-    assert "otherwise of this Run than its files: it lists none" in told
+    assert "entry differs from this Run's files: engine_build" in told
+    assert "entry differs from this Run's files: it is not listed" in told
 
 
 def test_a_zip_that_was_made_again_with_compression_is_as_good(made: Path, tmp_path: Path) -> None:
@@ -432,7 +432,7 @@ def test_what_is_no_manifest_is_told(
 ) -> None:
     (tmp_path / "manifest.json").write_bytes(content)
     assert status(["verify", "-q", str(tmp_path)]) == 2
-    assert "is no manifest of sojourn's" in capsys.readouterr().err
+    assert "is not a manifest of sojourn's" in capsys.readouterr().err
 
 
 def test_a_measurement_in_a_bundle_is_whole_and_not_run_again(

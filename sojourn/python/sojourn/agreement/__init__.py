@@ -1,4 +1,4 @@
-"""The simulator compared with the kernel: the numbers of whole runs (`side_by_side`), and what both
+"""Compares the simulator with the kernel: the numbers of whole runs (`side_by_side`), and what both
 did to each packet (`decisions`).
 
 docs/agreement.md describes method and results; `cases` is the standing set.

@@ -1,5 +1,5 @@
-"""Decision by decision: what a queue did to a recorded trace of arrivals, and what our link does to
-the same trace.
+"""Decision by decision: compares what a queue did to recorded arrivals with what our link does to
+the same arrivals.
 
 A Recording has every packet that arrived at a link's queue, in order, and what the queue did to it.
 `replayed` sends the same packets, at the same times, through the simulator's link. `compare`
@@ -9,34 +9,36 @@ which order packets left, and when.
 Events of one instant have an order in the recording, and the replay follows it.
 
 A packet agrees if both queues did the same to it, if as many packets had been sent before it, and
-if it left at the same time. The time of a departure is recorded to the nanosecond; a kernel may be
-later by what it does at the same instant (`GRAIN_NS`). The kernel's trace has the time of a drop to
-the microsecond.
+if it left at the same time. Departures are recorded to the nanosecond. A kernel may be later by the
+time that it needs for other work of the same instant (`GRAIN_NS`). The kernel's trace has the time
+of a drop to the microsecond.
 
-Some disciplines draw random numbers. Ours is told what the recorded draws decided, and follows them
-wherever its own law leaves the choice to a draw. So its state, its thresholds and its forced
-decisions are compared one by one, and the draws in sum. The number of early drops and marks has to
-match the sum of the probabilities that our law computed at each arrival (`Draws`).
+Some disciplines draw random numbers. Ours gets the results of the recorded draws, and follows them
+where its own law leaves the choice to a draw. So its state, its thresholds and its forced decisions
+are compared one by one, and the draws in sum. The number of early drops and marks must match the
+sum of the probabilities that our law computed at each arrival (`Draws`).
 
-fq_codel and fq_pie hash flows into queues. Ours takes the kernel's hash of each packet, so flows share a
-queue where they shared one of the kernel's. fq_codel's memory limit counts what the kernel charged for
-each packet. A recording of an older sojourn has neither. Then no flows share a queue, and each
-packet takes as much as a datagram of its size.
+fq_codel and fq_pie hash flows into queues. Ours uses the kernel's hash of each packet, so flows
+share a queue where they shared one of the kernel's. fq_codel's memory limit counts the memory that
+the kernel charged for each packet. A recording of an older sojourn has neither. Then no flows share
+a queue, and each packet takes as much memory as a datagram of its size.
 
-The hashes of sfq and sfb have keys that nobody is told. No flows share one of our sfq's queues, as
-with 1024 buckets few of the kernel's do. Where the oldest packet pays for sfq's RED (`headdrop`), our law is
-told what became of that one (`_told`). sfb's flows share some bins and have others for themselves;
-several keys are tried, and the one with which most packets agree counts (`_KEYS`).
+The hashes of sfq and sfb have secret keys. In our sfq no flows share a queue; with 1024 buckets few
+of the kernel's do. If sfq's RED drops or marks the oldest packet of the flow (`headdrop`), our law
+gets what was done to that packet (`_recorded_verdicts`). sfb's flows share some bins and have
+others for themselves. Several keys are tried, and the one with which most packets agree counts
+(`_KEYS`).
 
-cake draws whether a turn has a byte less. Ours follows what the recorded cake gave next, where that byte
-decides (`crates/qdisc/src/cake/follow.rs`). Where nobody can see it, the likelier is taken; and where a
-later packet then differs, one of these draws after another is turned, the last first, until it
-agrees (`_searched`).
+cake draws whether a turn has a byte less. Ours follows the packet that the recorded cake sent next,
+if that byte decides it (`crates/qdisc/src/cake/follow.rs`). A draw without a visible effect is
+taken as the likelier one. If a later packet then differs, these draws are inverted one after
+another, the last first, until it agrees (`_searched`).
 
-The kernel's timer of pie and fq_pie starts with the qdisc, at a jiffy that the recording lacks. Ours is started
-at each jiffy of a period, and the replay with which most packets agree counts (`_starts`). On a slow
-line several may agree in all; of these it is the one with which the draws are most likely. dualpi2's
-timer counts nanoseconds: 16 starts within a period are tried, and then 31 about the best of them.
+The kernel's timer of pie and fq_pie starts with the qdisc, at a jiffy that the recording lacks.
+Ours is started at each jiffy of a period, and the replay with which most packets agree counts
+(`_starts`). On a slow line several replays may agree completely; then the one whose draws are most
+likely counts. dualpi2's timer counts nanoseconds: 16 starts within a period are tried, and then 31
+around the best of them.
 
 `engine/recording` is the recording and its file, `recorder` makes recordings.
 """
@@ -78,26 +80,26 @@ GRAIN_NS = 2000
 """How much later than ours a recorded departure or drop may be, ns, while the link's rate is
 constant."""
 _DROP_NS = 1000
-"""How exactly a drop has the time of the packet that it made room for."""
+"""How far a drop may be from the arrival of the packet that caused it, ns."""
 _PHASE_NS = 16_000_000
 """A whole number of ticks, both of Linux's CoDel (1024 ns) and of its byte queue limits (4 ms). The
 phase of time 0 within them is part of a recording."""
 _JIFFY_NS = 4_000_000
 _S = 1_000_000_000
 _PI2_PHASES = 16
-"""Of dualpi2's timer, that are tried: a millisecond apart by default."""
+"""Starts of dualpi2's timer that are tried: a millisecond apart by default."""
 _PI2_TUPDATE_NS = 16_000_000
 _LEAD_NS = 1_024_000_000
-"""When the first packet comes, the timers of disciplines have expired before."""
+"""Time before the first packet, in which the timers of disciplines have expired."""
 _AGE_NS = 10 * _LEAD_NS
-"""sfb counts tokens for 10 s at most. A guest's is seconds old when the first packet comes."""
+"""sfb counts tokens for at most 10 s. A guest's is seconds old when the first packet arrives."""
 _KEYS = 32
-"""Of sfb's hash, that are tried."""
+"""Keys of sfb's hash that are tried."""
 _YOUNG = 16
-"""Intervals: within so many of its last drop CoDel goes on with its count. Linux's clock begins near 0,
-and so does the time of the last drop where there was none."""
+"""Intervals after its last drop in which CoDel continues with its count. Linux's clock begins near
+0, and a CoDel without a drop has 0 as the time of its last one."""
 _TURNED = 64
-"""Of cake's draws that nobody can see: how many before a packet that differs are turned in search."""
+"""How many of cake's invisible draws before a differing packet are inverted in the search."""
 DID = ("sent it", "marked it", "dropped it on arrival", "dropped it", "kept it")
 
 
@@ -106,7 +108,7 @@ DID = ("sent it", "marked it", "dropped it on arrival", "dropped it", "kept it")
 
 @dataclass(frozen=True)
 class Replayed:
-    """Fates of a recording's packets in our link; columns of one length."""
+    """What our link does to a recording's packets; columns of one length."""
 
     fate: Ints
     left_ns: Ints
@@ -116,23 +118,23 @@ class Replayed:
     backlog_packets: Ints
     """Packets queued when it arrived."""
     state: NDArray[np.float64]
-    """Its discipline's average when it arrived (RED: bytes), or without one its probability; CoDel's
-    count when it left; NaN without any."""
+    """Its discipline's average when it arrived (RED: bytes), or its probability if it has no
+    average; CoDel's count when it left; NaN if the discipline has none of these."""
     chance: NDArray[np.float64]
-    """The probability with which a discipline that draws drops or marks it, given the fates of all
-    packets before it; NaN elsewhere."""
+    """The probability that a discipline with draws drops or marks the packet, given the decisions
+    on all packets before it; NaN elsewhere."""
     drew: Mask
-    """Whether the recorded queue drew so."""
+    """Whether the recorded queue dropped or marked it by a draw."""
     unseen: Ints
-    """Of each of cake's draws that nobody can see: how many packets had been sent."""
+    """For each of cake's invisible draws, how many packets had been sent."""
 
 
 def replayed(recording: Recording) -> Replayed:
     """Sends a recording's packets through the simulator's link.
 
     Raises:
-        UserError: the link or the packets make no sense; the recording lacks what its discipline
-            decides by.
+        UserError: the link or the packets are inconsistent, or the recording lacks an input of its
+            discipline.
     """
     if (why := lacking(recording)) is not None:
         raise UserError(f"{recording.name}: {why[0]}", why[1])
@@ -152,26 +154,26 @@ def replayed(recording: Recording) -> Replayed:
 
     if recording.link.qdisc.kind == "cake":
         return _searched(recording)
-    start, found = best(_starts(recording))
+    start, replay = best(_starts(recording))
     if recording.link.qdisc.kind == "dualpi2":
         part = _pi2_part(recording)
-        _, found = best(
+        _, replay = best(
             [start + part * step // _PI2_PHASES for step in range(1 - _PI2_PHASES, _PI2_PHASES)]
         )
-    return found
+    return replay
 
 
 _BY_FLOW = ("flows", "flowblind")
-"""cake's words for sharing without regard to hosts."""
+"""cake's options for sharing without regard to hosts."""
 _NEVER_RECORDED = {
     "choke": "choke compares a packet with one that it draws, and no recording has which",
-    "cake_mq": "a queue of cake_mq follows how busy the others are, and no recording has when it looks",
+    "cake_mq": "a queue of cake_mq depends on how busy the others are, and no recording has when it checks",
 }
 
 
 def lacking(recording: Recording) -> tuple[str, str] | None:
-    """What the recorded discipline decides by and the recording lacks, and what to do about it;
-    None: nothing."""
+    """Which input of the recorded discipline the recording lacks, and what to do about it; None:
+    none."""
     why = never_recorded(recording.link.qdisc)
     if why is not None:
         return why
@@ -184,19 +186,19 @@ def lacking(recording: Recording) -> tuple[str, str] | None:
 
 
 def never_recorded(qdisc: Qdisc) -> tuple[str, str] | None:
-    """What this discipline decides by and no recording has, and what to do about it; or None."""
+    """Which input of this discipline no recording has, and what to do about it; None: none."""
     its = qdisc.child or qdisc
     if its.kind in _NEVER_RECORDED:
-        return _NEVER_RECORDED[its.kind], "hold its numbers against the kernel's: sojourn agree"
+        return _NEVER_RECORDED[its.kind], "compare its numbers with the kernel's: sojourn agree"
     if its.kind == "cake" and its.params["acks"] not in (None, "no-ack-filter"):
-        why = f"cake's {its.params['acks']} looks into ACKs, of which no recording tells"
-        return why, "leave it out, or hold its numbers against the kernel's: sojourn agree"
+        why = f"cake's {its.params['acks']} looks into ACKs, which no recording has"
+        return why, "leave it out, or compare its numbers with the kernel's: sojourn agree"
     return None
 
 
 def _searched(recording: Recording) -> Replayed:
-    """Of cake: turns draws that nobody could see, until all agrees or no draw defers the first
-    difference."""
+    """For cake: inverts invisible draws until all packets agree, or until no draw moves the first
+    difference to a later packet."""
     (start,) = _starts(recording)
     unlikely: list[int] = []
     found = _started(recording, start)
@@ -216,14 +218,15 @@ def _searched(recording: Recording) -> Replayed:
 
 
 def _agreed(recording: Recording, ours: Replayed) -> int:
-    """How many packets are sent before the first that differs; of all that agree, their number."""
+    """How many packets are sent before the first that differs; if all agree, the number of
+    packets."""
     wrong = ~_same(recording, ours)
     orders = np.concatenate([side.order[wrong] for side in (recording.trace, ours)])
     return int(orders[orders >= 0].min(initial=len(recording.trace)))
 
 
 def _starts(recording: Recording) -> list[int]:
-    """Of our clock, ns before the recording's time 0: one for each that it may be."""
+    """The possible starts of our clock, ns before the recording's time 0."""
     phase = recording.zero_ns % _PHASE_NS
     qdisc = recording.link.qdisc.child or recording.link.qdisc
     if qdisc.kind == "sfq" and (perturb := qdisc.params["perturb"]):
@@ -244,14 +247,15 @@ def _starts(recording: Recording) -> list[int]:
 
 
 def _pi2_part(recording: Recording) -> int:
-    """How far apart the starts of dualpi2's timer are that are tried first, ns."""
+    """The distance of the first starts that are tried for dualpi2's timer, ns."""
     tupdate_ns = recording.link.qdisc.params["tupdate_ns"] or _PI2_TUPDATE_NS
     assert isinstance(tupdate_ns, int)
     return max(tupdate_ns // _PI2_PHASES, 1)
 
 
 def _expiry(jiffies: int) -> int:
-    """When a timer of the kernel expires that is set for so many jiffies as it expires."""
+    """The jiffies after which a timer of the kernel expires that is set, at an expiry, for
+    `jiffies`."""
     step = 1
     while jiffies >= 63 * step:
         step *= 8
@@ -260,7 +264,7 @@ def _expiry(jiffies: int) -> int:
 
 def _started(recording: Recording, phase: int, unlikely: Sequence[int] = ()) -> Replayed:
     trace = recording.trace
-    told = _told(recording)
+    verdicts = _recorded_verdicts(recording)
     try:
         found = _core.replay(
             _later(recording, phase),
@@ -270,7 +274,7 @@ def _started(recording: Recording, phase: int, unlikely: Sequence[int] = ()) -> 
             trace.bytes,
             trace.ds,
             trace.after,
-            told,
+            verdicts,
             trace.hash,
             trace.truesize,
             trace.order,
@@ -291,40 +295,42 @@ def _started(recording: Recording, phase: int, unlikely: Sequence[int] = ()) -> 
     )
     return Replayed(
         fate=fate,
-        # A refused packet leaves as it arrives: ours before a packet that the kernel sent later.
+        # A refused packet leaves on arrival; in the replay, before a packet that the kernel sent
+        # later.
         left_ns=np.where(fate == REFUSED, np.minimum(trace.t_ns, left), left),
         order=_sent_before(fate, found["order"]),
         cause=np.maximum(found["dropped"], found["marked"]),
         backlog_packets=found["backlog_packets"],
         state=found["state"],
         chance=found["chance"],
-        drew=np.where(found["drew"] < 0, np.isin(told, EARLY), found["drew"] == 1),
+        drew=np.where(found["drew"] < 0, np.isin(verdicts, EARLY), found["drew"] == 1),
         unseen=found["unseen"],
     )
 
 
-def _told(recording: Recording) -> Ints:
-    """What each packet's coming did to it; or to the oldest of its flow, where that pays for it: sfq's
-    RED with `headdrop`. It was dropped then. A mark was made by any packet that came while it was the
-    oldest: by the first that ours could mark it by."""
+def _recorded_verdicts(recording: Recording) -> Ints:
+    """The verdict that each packet's arrival caused: on the packet itself or, for sfq's RED with
+    `headdrop`, on the oldest packet of its flow. An arrival at the time of a drop caused the drop.
+    Any arrival while a packet was the oldest may have caused that packet's mark; the last of them
+    is taken."""
     trace, params = recording.trace, recording.link.qdisc.params
     if not (recording.link.qdisc.kind == "sfq" and params["headdrop"] and params["redflowlimit"]):
         return trace.fate
-    told = np.full(len(trace), SENT)
+    verdicts = np.full(len(trace), SENT)
     left = np.where(trace.left_ns < 0, np.iinfo(np.int64).max, trace.left_ns)
     for flow in np.unique(trace.flow):
         of_it = np.flatnonzero(trace.flow == flow)
         for oldest in of_it[np.argsort(left[of_it], kind="stable")]:
-            later = of_it[(of_it > oldest) & (told[of_it] == SENT)]
+            later = of_it[(of_it > oldest) & (verdicts[of_it] == SENT)]
             if trace.fate[oldest] == DROPPED:
                 at_it = later[np.abs(trace.t_ns[later] - left[oldest]) <= _DROP_NS]
-                told[at_it[-1:]] = DROPPED
+                verdicts[at_it[-1:]] = DROPPED
             elif trace.fate[oldest] == MARKED:
                 before = of_it[of_it < oldest]
                 since = left[before].max(initial=0)
                 waits = (trace.t_ns[later] >= since) & (trace.after[later] <= trace.order[oldest])
-                told[later[waits][-1:]] = MARKED
-    return told
+                verdicts[later[waits][-1:]] = MARKED
+    return verdicts
 
 
 def _rates(recording: Recording) -> list[tuple[int, int]]:
@@ -342,8 +348,8 @@ def _later(recording: Recording, phase: int) -> Link:
 
 
 def _sent_before(fate: Ints, order: Ints) -> Ints:
-    """For each packet, how many of those that left before it were sent. Packets dropped at one
-    instant have no order among them."""
+    """For each packet, how many of the packets that left before it were sent. Packets dropped at
+    one instant have no order among them."""
     rows = np.flatnonzero(order >= 0)
     rows = rows[np.argsort(order[rows])]
     sent = np.isin(fate[rows], (SENT, MARKED))
@@ -369,7 +375,7 @@ class Side:
 
     @classmethod
     def of(cls, fate: Ints) -> Side:
-        """Counts the fates."""
+        """Counts the verdicts."""
         count = np.bincount(fate, minlength=len(DID))
         return cls(
             int(count[SENT] + count[MARKED]),
@@ -381,21 +387,21 @@ class Side:
 
 @dataclass(frozen=True)
 class Draws:
-    """Random decisions, in sum."""
+    """The sum of random decisions."""
 
     drawn: int
-    """Packets that the recorded queue dropped or marked although its law left the choice to a
-    draw; of dualpi2's L queue under overload those that it dropped; of cake how often a queue could
-    send although draws might have taken what it had left."""
+    """Packets that the recorded queue dropped or marked although its law left the choice to a draw.
+    For dualpi2's L queue under overload: the packets that it dropped. For cake: how often a queue
+    could send although draws might have used up its deficit."""
     expected: float
     """The sum of the probabilities that our law computed."""
     ci95: float
-    """Half the width of the interval around it."""
+    """Half the width of the sum's interval."""
 
 
 @dataclass(frozen=True)
 class DecisionDifference:
-    """A packet to which the two queues did not do the same."""
+    """A packet on which the two queues decided differently."""
 
     packet: int
     """Its position among the arrivals, from 0."""
@@ -404,7 +410,7 @@ class DecisionDifference:
 
 @dataclass(frozen=True)
 class Compared:
-    """Two queues and one trace of arrivals."""
+    """The comparison of two queues on one trace of arrivals."""
 
     name: str
     link: str
@@ -418,7 +424,7 @@ class Compared:
     latest_ns: int
     draws: Draws | None
     first: DecisionDifference | None
-    """The first packet to leave, of those that don't agree."""
+    """The differing packet that leaves first."""
 
     @property
     def agrees(self) -> bool:
@@ -454,14 +460,14 @@ def compare(recording: Recording, ours: Replayed | None = None) -> Compared:
 
 
 def _open_end(trace: Trace, ours: Replayed) -> Mask:
-    """A packet that still waited when the recording ended leaves in a replay. What the kernel would
-    have done to it is not known."""
+    """Packets that still waited when the recording ended, and leave in the replay. What the kernel
+    would have done to them is not known."""
     sent = np.isin(trace.fate, (SENT, MARKED))
     return np.asarray((trace.fate == WAITS) & (ours.order >= int(sent.sum())))
 
 
 def _same(recording: Recording, ours: Replayed) -> Mask:
-    """Packets to which both queues did the same."""
+    """Packets on which both queues decided the same."""
     trace = recording.trace
     in_time = _in_time(trace, trace.left_ns - ours.left_ns, max(len(_rates(recording)) - 1, 0))
     decided = (trace.fate == ours.fate) & _in_order(trace, ours) & in_time
@@ -469,15 +475,15 @@ def _same(recording: Recording, ours: Replayed) -> Mask:
 
 
 def _resolution(trace: Trace) -> Ints:
-    """How exactly the recording has a packet's time of leaving, ns."""
+    """Resolution of a packet's recorded time of leaving, ns."""
     return np.where(trace.fate == DROPPED, 500, 0)
 
 
 def _in_order(trace: Trace, ours: Replayed) -> Mask:
-    """Whether the order of leaving agrees. The kernel frees what it dropped after it has sent what
+    """Whether the order of leaving agrees. The kernel frees dropped packets after it has sent what
     it could, so a drop has no order among the packets sent at the same instant: any position among
-    them counts. What comes before a packet of its instant leaves, comes a nanosecond before in the
-    replay."""
+    them counts. A packet that arrives before a packet of its instant leaves is sent a nanosecond
+    earlier in the replay."""
     sent = np.sort(ours.left_ns[np.isin(ours.fate, (SENT, MARKED))])
     first = np.searchsorted(sent, ours.left_ns, side="left")
     last = np.searchsorted(sent, ours.left_ns + 1, side="right")
@@ -486,14 +492,14 @@ def _in_order(trace: Trace, ours: Replayed) -> Mask:
 
 
 def _in_time(trace: Trace, later: Ints, rate_changes: int) -> Mask:
-    """Whether the times agree. In the recorded guest a program changes the rate, and is a little
-    late: from each change on either side may be ahead."""
+    """Whether the times agree. In the recorded guest a program changes the rate, a little late, so
+    after each change either side may be ahead."""
     early = _resolution(trace) + GRAIN_NS * rate_changes
     return np.asarray((later >= -early) & (later <= early + GRAIN_NS))
 
 
 def _draws(trace: Trace, ours: Replayed) -> Draws | None:
-    """The draws in sum; None if no decision was left to a draw."""
+    """The sum of the draws; None if no decision was left to a draw."""
     free = (ours.chance > 0) & (ours.chance < 1)
     if not free.any():
         return None
@@ -510,7 +516,7 @@ def _likelihood(recording: Recording, ours: Replayed) -> float:
 
 
 def _first(recording: Recording, ours: Replayed, wrong: Ints) -> DecisionDifference:
-    """The first difference to be decided, on either side."""
+    """The first difference in time, on either side."""
     trace = recording.trace
     never = np.iinfo(np.int64).max
     at = [np.where(side.left_ns[wrong] < 0, never, side.left_ns[wrong]) for side in (trace, ours)]
@@ -527,20 +533,20 @@ def _first(recording: Recording, ours: Replayed, wrong: Ints) -> DecisionDiffere
         "pie": "p {:.6f}",
     }
     word = law.get(recording.link.qdisc.kind)
-    told = f", {word.format(state)}" if word and not math.isnan(state) else ""
+    law_state = f", {word.format(state)}" if word and not math.isnan(state) else ""
     words = (
         f"packet {row} of {len(trace)} (flow {trace.flow[row]}, {trace.bytes[row]} bytes, came at {came / 1e9:.6f} s):"
         f" the kernel, with {queued} packets queued, {kernel};"
-        f" ours, with {ours.backlog_packets[row]} queued{told}, {own}{cause}{_doubt(recording, ours, row)}"
+        f" ours, with {ours.backlog_packets[row]} queued{law_state}, {own}{cause}{_doubt(recording, ours, row)}"
     )
     return DecisionDifference(row, words)
 
 
 def _doubt(recording: Recording, ours: Replayed, row: int) -> str:
-    """What may be behind a difference beside the law."""
+    """A possible cause of a difference other than the law."""
     qdisc = recording.link.qdisc.child or recording.link.qdisc
     if qdisc.kind == "cake" and (unseen := int((ours.unseen <= recording.trace.order[row]).sum())):
-        return f"; {unseen} of cake's draws before it can't be seen, and may have been others"
+        return f"; {unseen} of cake's draws before it are invisible, and may have differed"
     if qdisc.kind != "fq_codel":
         return ""
     interval_ns = qdisc.params["interval_ns"]
@@ -549,7 +555,7 @@ def _doubt(recording: Recording, ours: Replayed, row: int) -> str:
         return ""
     return (
         f"; this kernel had been up for less than {_YOUNG} intervals, in which its CoDel begins with"
-        " the count that drops at a limit have left, where ours begins with 1"
+        " the count that drops at a limit left, and ours with 1"
     )
 
 

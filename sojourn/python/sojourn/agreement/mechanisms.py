@@ -1,8 +1,8 @@
-"""What simulator and kernel are each to run, so that their numbers must agree.
+"""What simulator and kernel must each run so that their numbers agree.
 
-Where Linux is known to differ from its manual page, there is a `Mechanism`. It names the scenarios
-by a predicate, and what the simulator runs in their place. It excuses no number: with it in place
-all of them must agree.
+A `Mechanism` describes a known difference of Linux from its manual page. It selects the affected
+scenarios by a predicate, and has the simulator run something else in their place. It excuses no
+number: with it, all numbers must agree.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from sojourn.scenario.qdisc import Qdisc, is_own
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A difference of Linux from its manual page. The simulator follows the page, and can be told
-    to do as Linux does."""
+    """A difference of Linux from its manual page. The simulator follows the page, and can be
+    configured to behave like Linux."""
 
     name: str
     says: str
@@ -26,14 +26,14 @@ class Mechanism:
     evidence: str
     """The experiment that showed it."""
     acts_on: Callable[[Sequence[str]], bool]
-    """Whether a discipline, in tc's words, is affected."""
+    """Whether a discipline, in tc's syntax, is affected."""
     instead: Callable[[Sequence[str]], Sequence[str]]
-    """The words for the simulator that describe the kernel's behaviour."""
+    """The options for the simulator that describe the kernel's behaviour."""
 
 
 ASLEEP = Mechanism(
     name="red-adaptive-asleep",
-    says="tc 6.1 sets red's `adaptive` where Linux reports it but does not start the timer by it: it is red without the word",
+    says="tc 6.1 sets red's `adaptive` where Linux reports it but does not start the timer by it: red does not adapt",
     evidence="with the flag put where the kernel looks (the cases `awake`) max_p moves, and agrees with ours",
     acts_on=lambda words: (
         words[0] == "red" and "adaptive" in words and not {"ns2", "ns3"} & set(words)
@@ -45,27 +45,27 @@ MECHANISMS = (ASLEEP,)
 
 @dataclass(frozen=True)
 class Sides:
-    """A scenario as each side is to run it."""
+    """A scenario for each side."""
 
     ours: Scenario
     theirs: Scenario
     setting: Literal["", "asleep", "awake"] = ""
-    """Of red's `adaptive`: as tc sets it, or with the flag where the kernel looks for it. "": it
-    does not occur."""
+    """How red's `adaptive` is set: as tc sets it, or with the flag where the kernel reads it; "":
+    it does not occur."""
 
     @property
     def awake(self) -> bool:
-        """Whether the kernel's side needs the flag where the kernel looks for it."""
+        """Whether the kernel's side needs the flag where the kernel reads it."""
         return self.setting == "awake"
 
 
 def sides(variant: Scenario, profile: str = "linux") -> tuple[Sides, ...]:
-    """The ways to compare a scenario (not a sweep) with the kernel: one, or two where a mechanism
-    affects one of its disciplines. The simulator's endpoints of the profile `linux` have this
-    profile instead, the kernel's own, and disciplines `variant linux` that kernel's.
+    """Returns the ways to compare a scenario (not a sweep) with the kernel: one, or two where a
+    mechanism affects one of its disciplines. The simulator's endpoints of the profile `linux` get
+    this profile instead, the kernel's own, and disciplines `variant linux` become that kernel's.
 
-    The first is the kernel as tc sets it, beside the simulator told to do the same. The second is
-    both as in the manual page.
+    In the first way, tc configures the kernel and the simulator does the same. In the second, both
+    follow the manual page.
     """
     instead = {
         key: changed
@@ -91,7 +91,7 @@ def sides(variant: Scenario, profile: str = "linux") -> tuple[Sides, ...]:
 
 
 def with_profile(variant: Scenario, profile: str) -> Scenario:
-    """The same with endpoints of this profile where they are of `linux`."""
+    """Returns the scenario with this profile for endpoints of the profile `linux`."""
     if profile == "linux":
         return variant
     flows = variant.realise(variant.seeds[0]).flows
@@ -100,7 +100,7 @@ def with_profile(variant: Scenario, profile: str) -> Scenario:
 
 
 def dated(qdisc: Qdisc, release: str) -> Qdisc:
-    """The discipline that `variant linux` is in this release of Linux: `7.3`."""
+    """Returns the discipline that `variant linux` is in this release of Linux, such as `7.3`."""
     variant = f"linux{release}"
     if qdisc.variant != "linux" or variant not in qdisc.record.variants:
         return qdisc
@@ -108,7 +108,7 @@ def dated(qdisc: Qdisc, release: str) -> Qdisc:
 
 
 def _dated_in(scenario: Scenario, release: str) -> Iterator[tuple[str, str]]:
-    """The disciplines that are others in this release."""
+    """The disciplines that differ in this release."""
     for key, words in _disciplines(scenario):
         if not is_own(words):
             qdisc = Qdisc.parse(words)
@@ -117,7 +117,7 @@ def _dated_in(scenario: Scenario, release: str) -> Iterator[tuple[str, str]]:
 
 
 def _disciplines(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """The dotted key of each discipline in the scenario, and its words."""
+    """The dotted key of each discipline in the scenario, and its text."""
     document = scenario.document()
     tables: dict[str, Mapping[str, Any]] = {
         f"link.{at}": link for at, link in enumerate(document.get("link", ()))

@@ -1,7 +1,7 @@
-"""Each congestion control with each kind of feedback on marks through each queue discipline.
+"""Combines each congestion control, each kind of feedback on marks and each queue discipline.
 
 Nothing is listed here. The controls and disciplines are those of `CONGESTION` and `QDISCS` that the
-simulator has and Linux may have. What the kernel of an engine lacks, that engine refuses.
+simulator has and Linux may have. An engine refuses what its kernel lacks.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,10 +17,10 @@ FEEDBACK: Final[Mapping[str, bool | str]] = {"no ECN": False, "ECN": True, "AccE
 
 
 def combinations(base: Scenario) -> Iterator[Scenario]:
-    """Each combination in the place of what `base` has.
+    """Returns `base` with each combination.
 
     Args:
-        base: One link, `bottleneck`, and one entry of flows, `bulk`.
+        base: A scenario with one link, `bottleneck`, and one entry of flows, `bulk`.
     """
     for control in CONGESTION.values():
         if not control.simulated:
@@ -29,7 +29,7 @@ def combinations(base: Scenario) -> Iterator[Scenario]:
             if (control.needs_ecn and not ecn) or (control.needs_accecn and ecn != "accecn"):
                 continue
             for discipline in QDISCS.values():
-                # One for a card with several queues has others of these below it.
+                # A discipline for a card with several queues has others of these below it.
                 if (
                     not discipline.simulated
                     or not discipline.in_linux()
@@ -47,7 +47,8 @@ def combinations(base: Scenario) -> Iterator[Scenario]:
 
 
 def _marking(discipline: QdiscRecord) -> str:
-    """The fewest words with which it marks, where no word but `ecn` is needed for that."""
+    """The shortest text with which the discipline marks, if it needs no option but `ecn` for
+    that."""
     if ("ecn", None) not in discipline.words():
         return discipline.least
     try:

@@ -19,17 +19,17 @@ from sojourn.scenario.realised import Realised
 
 
 class RecordingStopped(KeyboardInterrupt):
-    """Ctrl-C. What had been recorded is kept."""
+    """Ctrl-C. Finished recordings are kept."""
 
     def __init__(self, recordings: Sequence[Recording], missing: int) -> None:
         super().__init__()
         self.recordings = tuple(recordings)
         self.missing = missing
-        """Guests that did not finish."""
+        """Number of guests that did not finish."""
 
 
 class RecordingUnfinishedError(UnfinishedError):
-    """Some guests did not finish. What the others recorded is kept."""
+    """Some guests did not finish. The recordings of the others are kept."""
 
     def __init__(
         self, failed: Sequence[Failure], asked: int, recordings: Sequence[Recording]
@@ -53,13 +53,13 @@ def record(
         jobs: threads; None: one per core.
 
     Raises:
-        UserError: there is no such guest, or the scenario asks for what it lacks.
-        RecordingUnfinishedError: some guests did not finish, or their recordings can't be trusted.
+        UserError: there is no such guest, or a scenario needs features that it lacks.
+        RecordingUnfinishedError: some guests did not finish, or their recordings are invalid.
         RecordingStopped: on Ctrl-C.
     """
     kernel = find(engine)
     if not isinstance(kernel, Recorder):
-        raise UserError(f"{engine} keeps no trace of its queues", "record with -e kernel-uml")
+        raise UserError(f"{engine} can't record its queues", "record with -e kernel-uml")
     asked = [seeds_of(scenario, seeds) for scenario in scenarios]
     first = [scenario.realise(each[0]) for scenario, each in zip(scenarios, asked, strict=True)]
     check_all(kernel, first)
@@ -72,8 +72,8 @@ def record(
     ]
 
     def make(job: _Job, reached: Callable[[int], bool]) -> list[Recording]:
-        found, _ = kernel.recordings(job.scenario.realise(job.seed), reached)
-        return [replace(each, title=job.name) for each in found]
+        recordings, _ = kernel.recordings(job.scenario.realise(job.seed), reached)
+        return [replace(each, title=job.name) for each in recordings]
 
     sink = _Recorded()
     report = progress or (lambda _: None)
@@ -95,14 +95,13 @@ def record(
 
 @runtime_checkable
 class Recorder(Protocol):
-    """An engine that can record what its queues did. (Of its other attributes some need a guest,
-    and isinstance would ask for them.)"""
+    """An engine that can record what its queues did. (Some attributes of `Engine` need a guest, and
+    isinstance would read them.)"""
 
     def recordings(
         self, realised: Realised, reached: Callable[[int], bool]
     ) -> tuple[list[Recording], int]:
-        """What each congested link's queue did to each packet, and the CPU time in ns that it
-        took."""
+        """Returns what each congested link's queue did to each packet, and the CPU time in ns."""
         ...
 
 
@@ -112,7 +111,7 @@ class _Job(Job[list[Recording]]):
 
     @property
     def name(self) -> str:
-        """Its scenario's."""
+        """The scenario's label or title."""
         return self.scenario.label or self.scenario.title
 
 
@@ -120,12 +119,12 @@ class _Recorded(Sink[_Job]):
     """Keeps recordings in memory."""
 
     def __init__(self) -> None:
-        self._found: dict[_Job, list[Recording]] = {}
+        self._recordings: dict[_Job, list[Recording]] = {}
 
     def take(self, job: _Job) -> None:
         """See `Sink.take`."""
-        self._found[job] = job.future.result()
+        self._recordings[job] = job.future.result()
 
     def in_order(self, jobs: Sequence[_Job]) -> list[Recording]:
-        """What is there, in the order of the jobs."""
-        return [each for job in jobs for each in self._found.get(job, ())]
+        """The recordings, in the order of the jobs."""
+        return [each for job in jobs for each in self._recordings.get(job, ())]

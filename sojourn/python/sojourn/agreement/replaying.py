@@ -1,5 +1,5 @@
-"""Queues of a kernel replayed: recorded in a guest or read from files, then compared with ours, decision
-by decision (`decisions`)."""
+"""Replays queues of a kernel, recorded in a guest or read from files, and compares each decision
+with the simulator's (`decisions`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sojourn.scenario.qdisc import Qdisc
 
 REPORT = "replay.json"
 
-ReplayAsked: TypeAlias = "Scenario | Recording | str | os.PathLike[str]"
+ReplaySource: TypeAlias = "Scenario | Recording | str | os.PathLike[str]"
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,16 @@ class Replays:
 
     queues: tuple[Compared, ...]
     recordings: tuple[Recording, ...]
-    """All there are, in the order in which they were asked for: those from files first."""
+    """All recordings, in the order of the request: those from files first."""
     left_out: tuple[NotCompared, ...] = ()
     stops: tuple[UnfinishedError, ...] = ()
-    """What a guest could not finish."""
+    """Errors of guests that did not finish."""
     out: Path | None = None
     """The folder of the recordings."""
 
     @property
     def agrees(self) -> bool:
-        """No decision of these queues differs."""
+        """Whether no decision of these queues differs."""
         return all(one.agrees for one in self.queues)
 
     @property
@@ -72,21 +72,21 @@ class Replays:
         }
 
     def to_json(self) -> str:
-        """What `sojourn replay --json` prints."""
+        """The output of `sojourn replay --json`."""
         return as_json("replay", self.to_dict())
 
     def write(self) -> None:
-        """Writes replay.json, where the recordings are kept.
+        """Writes replay.json, if the recordings are kept.
 
         Raises:
-            UserError: there is no room, or no right.
+            UserError: the disk is full, or permission is denied.
         """
         if self.out is not None:
             write_named(self.out / REPORT, f"{self.to_json()}\n")
 
 
 class ReplayInterrupted(KeyboardInterrupt):
-    """Ctrl-C. `found` has what was recorded, `missing` how many guests had not finished."""
+    """Ctrl-C. `found` has the finished recordings, `missing` the number of unfinished guests."""
 
     def __init__(self, found: Replays, missing: int) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class ReplaySettings:
 
 
 def replay(
-    what: ReplayAsked | Sequence[ReplayAsked] | None = None,
+    what: ReplaySource | Sequence[ReplaySource] | None = None,
     *,
     engine: str = standing.KERNEL,
     seeds: int | None = None,
@@ -120,28 +120,27 @@ def replay(
     progress: Callable[[Progress], None] | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Replays:
-    """Holds each decision of a queue against the kernel's: enqueued, dropped, sent or marked, in
+    """Compares each decision of a queue with the kernel's: enqueued, dropped, sent or marked, in
     which order and when (ns).
 
     Args:
-        what: Scenarios, paths of their files, names of examples; each with all variants that it
-            sweeps over, and recorded first. Recordings, and paths that end with .parquet. None:
-            the standing set.
+        what: Scenarios, paths of their files, names of examples; all variants of each are recorded
+            first. Recordings, and paths that end with .parquet. None: the standing set.
         engine: the kernel that records: see `ENGINES`.
         seeds: how many of each scenario, counted up from its own. None: its own.
-        qdisc: this discipline instead of ours of the recorded words: one's own, "mine.py:Mine".
+        qdisc: a discipline of ours to compare in place of the recorded one, also of one's own,
+            "mine.py:Mine".
         out: a folder for the new recordings and replay.json. None: nothing is kept.
         force: write into `out` though it is not empty.
         jobs: threads. None: one per core.
         progress: called with a `Progress` about ten times a second while guests record.
-        say: told what is recorded.
+        say: called with a description of each stage.
 
     Raises:
-        UserError: there is no such guest; a scenario asks for what it lacks; no recording can be
-            compared; `out` is not empty.
-        UnfinishedError: no guest finished. Where some did, those that failed are in the result's
-            `failed`.
-        ReplayInterrupted: on Ctrl-C, with what was found.
+        UserError: there is no such guest; a scenario needs features that it lacks; no recording can
+            be compared; `out` is not empty.
+        UnfinishedError: no guest finished. If some did, the failures are in the result's `failed`.
+        ReplayInterrupted: on Ctrl-C, with the finished recordings.
     """
     how = ReplaySettings(
         engine=engine,
@@ -162,11 +161,11 @@ def replay(
     return found
 
 
-def carry_out(what: ReplayAsked | Sequence[ReplayAsked] | None, how: ReplaySettings) -> Replays:
-    """The same as `replay`, but for replay.json: its caller writes that once what was found is
-    shown."""
-    kept, scenarios = _read(standing.replays(how.engine) if what is None else what)
-    recordings = [each if isinstance(each, Recording) else Recording.load(each) for each in kept]
+def carry_out(what: ReplaySource | Sequence[ReplaySource] | None, how: ReplaySettings) -> Replays:
+    """Does the same as `replay`, but does not write replay.json: the caller writes it after showing
+    the result."""
+    sources, scenarios = _read(standing.replays(how.engine) if what is None else what)
+    recordings = [each if isinstance(each, Recording) else Recording.load(each) for each in sources]
     if how.out is not None:
         _check_vacant(how.out, how.force)
     missing = 0
@@ -199,30 +198,31 @@ def carry_out(what: ReplayAsked | Sequence[ReplayAsked] | None, how: ReplaySetti
 
 
 def _read(
-    what: ReplayAsked | Sequence[ReplayAsked],
+    what: ReplaySource | Sequence[ReplaySource],
 ) -> tuple[list[Recording | Path], list[Scenario]]:
-    """Recordings, or their files; and the variants of all scenarios."""
+    """Returns recordings, or their files, and the variants of all scenarios."""
     if isinstance(what, (Scenario, Recording, str, os.PathLike)):
         what = [what]
-    kept: list[Recording | Path] = []
+    recordings: list[Recording | Path] = []
     variants: list[Scenario] = []
     for each in what:
         if isinstance(each, Recording):
-            kept.append(each)
+            recordings.append(each)
         elif not isinstance(each, Scenario) and Path(each).suffix == QUEUE_RECORDING:
-            kept.append(Path(each))
+            recordings.append(Path(each))
         else:
             variants += loaded(each).variants()
-    return kept, variants
+    return recordings, variants
 
 
 def _comparable(
     recordings: Sequence[Recording], instead: Qdisc | None
 ) -> tuple[list[Recording], list[NotCompared]]:
-    """Those that have what their discipline decides by, or `instead` of it; and the others.
+    """Separates the recordings that have all inputs of their discipline, or of `instead`, from the
+    others.
 
     Raises:
-        UserError: none has.
+        UserError: no recording has them.
     """
     found = [each if instead is None else each.by(instead) for each in recordings]
     comparable: list[Recording] = []

@@ -1,7 +1,5 @@
-"""Scenarios worked through on both sides: on the kernel, then in the simulator with the seeds that
-the kernel has finished. Cases whose numbers do not decide yet get more seeds, twice as many each
-round.
-"""
+"""Runs scenarios on both sides: on the kernel, then in the simulator with the seeds that the kernel
+has finished. Cases whose numbers are not decided get more seeds, twice as many each round."""
 
 from __future__ import annotations
 
@@ -45,9 +43,9 @@ from sojourn.scenario import Scenario
 
 REPORT = "agreement.json"
 AWAKE = "-awake"
-"""Ends the name of the side whose kernel was woken (`Sides.awake`)."""
+"""Suffix of the side whose kernel's RED was made to adapt (`Sides.awake`)."""
 
-ScenarioAsked: TypeAlias = "Scenario | str | os.PathLike[str]"
+ScenarioSource: TypeAlias = "Scenario | str | os.PathLike[str]"
 
 
 @dataclass(frozen=True)
@@ -67,18 +65,19 @@ class AgreeSettings:
     say: Callable[[str], None]
 
     def where(self, side: str) -> ClusterAt | None:
-        """What runs a side: the cluster, but for a kernel that is woken, which no worker has."""
+        """Where a side runs: on the cluster, except a kernel with the library of awake.py, which no
+        worker has."""
         return None if side.endswith(AWAKE) else self.cluster
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """What was found of the cases of which both sides have run."""
+    """The results of the cases that have run on both sides."""
 
     engine: str
     """The kernel's."""
     tolerance: float
-    """Share of the kernel's number."""
+    """As a share of the kernel's number."""
     comparisons: tuple[Comparison, ...]
     """A row with a verdict for each number, of each case."""
     simulated: tuple[Run, ...]
@@ -86,15 +85,15 @@ class Agreement:
     kernels: tuple[Run, ...]
     """The kernel's."""
     not_finished: int
-    """Cases that are not compared: one side has no seed of them."""
+    """Cases that are not compared because a side has no seed of them."""
     stops: tuple[UnfinishedError, ...] = ()
-    """What an engine could not finish."""
+    """Errors of engines that did not finish."""
     out: Path | None = None
     """The folder of the Runs."""
 
     @property
     def agrees(self) -> bool:
-        """No number of these cases is beyond the tolerance."""
+        """Whether no number of these cases is beyond the tolerance."""
         return all(one.agrees for one in self.comparisons)
 
     @property
@@ -104,17 +103,17 @@ class Agreement:
 
     @property
     def invalid(self) -> list[str]:
-        """Why the numbers of some kernel's Runs must not be used."""
+        """Why some Runs of the kernel are invalid."""
         return [reason for run in self.kernels for reason in run.meta.invalid]
 
     @property
     def verdicts(self) -> dict[NumberVerdict, int]:
-        """Numbers with each verdict."""
+        """How many numbers have each verdict."""
         return verdicts(self.comparisons)
 
     @property
     def digest(self) -> list[Digest]:
-        """By queue discipline and number."""
+        """Agreement by queue discipline and number."""
         return digest(self.comparisons)
 
     @property
@@ -140,21 +139,21 @@ class Agreement:
         }
 
     def to_json(self) -> str:
-        """What `sojourn agree --json` prints."""
+        """The output of `sojourn agree --json`."""
         return as_json("agree", self.to_dict())
 
     def write(self) -> None:
-        """Writes agreement.json, where the Runs are kept and something was compared.
+        """Writes agreement.json, if the Runs are kept and something was compared.
 
         Raises:
-            UserError: there is no room, or no right.
+            UserError: the disk is full, or permission is denied.
         """
         if self.out is not None and self.comparisons:
             write_named(self.out / REPORT, f"{self.to_json()}\n")
 
 
 class AgreeInterrupted(KeyboardInterrupt):
-    """Ctrl-C. `found` has the cases that were finished, `stop` says what is missing."""
+    """Ctrl-C. `found` has the finished cases, `stop` the missing seeds."""
 
     def __init__(self, found: Agreement, stop: Interrupted) -> None:
         super().__init__()
@@ -163,7 +162,7 @@ class AgreeInterrupted(KeyboardInterrupt):
 
 
 def agree(
-    scenarios: ScenarioAsked | Sequence[ScenarioAsked] | None = None,
+    scenarios: ScenarioSource | Sequence[ScenarioSource] | None = None,
     *,
     engine: str = standing.KERNEL,
     seeds: int | None = None,
@@ -177,27 +176,27 @@ def agree(
     progress: Callable[[Progress], None] | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Agreement:
-    """Holds the simulator's numbers against the real kernel's.
+    """Compares the simulator's numbers with the real kernel's.
 
     Args:
-        scenarios: Scenarios, paths of their files, names of examples; each with all variants that
-            it sweeps over. None: the standing set.
+        scenarios: Scenarios, paths of their files, names of examples; all variants of each. None:
+            the standing set.
         engine: the kernel: see `ENGINES`.
         seeds: how many of each, counted up from the scenario's. None: the scenario's.
-        most_seeds: so many at most of a case whose numbers do not decide with fewer. None: 12 for
+        most_seeds: the most seeds of a case whose numbers are not decided with fewer. None: 12 for
             the standing set, else no further ones.
         tolerance: how far apart two numbers may be, as a share of the kernel's.
         out: a folder for the Runs of both sides and agreement.json. None: nothing is kept.
-        progress: called with a `Progress` about ten times a second; begins anew in each stage.
-        say: told what each stage runs, and what is left out.
+        progress: called with a `Progress` about ten times a second; starts again in each stage.
+        say: called with a description of each stage, and with what is left out.
 
-    `jobs`, `cluster`, `force` and `fresh` are those of `sojourn.run`.
+    `jobs`, `cluster`, `force` and `fresh` are chosen of `sojourn.run`.
 
     Raises:
         UserError: a side can't run one of them, or `out` has other Runs.
-        UnfinishedError: the engine could finish no case. Where it finished some, those that failed
-            are in the result's `failed`.
-        AgreeInterrupted: on Ctrl-C, with what was found.
+        UnfinishedError: the engine could finish no case. If it finished some, the failures are in
+            the result's `failed`.
+        AgreeInterrupted: on Ctrl-C, with the finished cases.
     """
     how = AgreeSettings(
         engine=engine,
@@ -222,10 +221,10 @@ def agree(
 
 
 def carry_out(
-    scenarios: ScenarioAsked | Sequence[ScenarioAsked] | None, how: AgreeSettings
+    scenarios: ScenarioSource | Sequence[ScenarioSource] | None, how: AgreeSettings
 ) -> Agreement:
-    """The same as `agree`, but for agreement.json: its caller writes that once what was found is
-    shown."""
+    """Does the same as `agree`, but does not write agreement.json: the caller writes it after
+    showing the result."""
     kernels = [name for name in ENGINES if name != "sim"]
     if how.engine not in kernels:
         raise UserError(f"{how.engine} is not a kernel", f"kernels: {', '.join(kernels)}")
@@ -233,7 +232,7 @@ def carry_out(
     if most_seeds is None:
         most_seeds = STANDING_MOST_SEEDS if scenarios is None else 0
     variants = _variants(scenarios, how.engine)
-    # What the simulator refuses is not to be told after the kernel has run.
+    # A refusal by the simulator must come before the kernel has run.
     check(variants, "sim")
     cases = [_Case(each) for each in _sides(variants, how)]
     stops: list[UnfinishedError] = []
@@ -257,18 +256,18 @@ def carry_out(
 
 @dataclass
 class _Case:
-    """One scenario on both sides, as far as it is."""
+    """One scenario on both sides, and its state."""
 
     sides: Sides
     kernels: Run | None = None
-    """The kernel's Run, once it is begun."""
+    """The kernel's Run, once it has begun."""
     simulators: Run | None = None
-    """Ours, of the seeds that the kernel has finished."""
+    """The simulator's Run of the seeds that the kernel has finished."""
     found: Comparison | None = None
 
     @property
     def ours(self) -> Run:
-        """The simulator's."""
+        """The simulator's Run."""
         assert self.simulators is not None, "it was run"
         return self.simulators
 
@@ -280,38 +279,38 @@ class _Case:
 
     @property
     def begun(self) -> bool:
-        """The kernel has finished a seed of it."""
+        """Whether the kernel has finished a seed of it."""
         return self.kernels is not None and bool(self.kernels.seeds)
 
     @property
     def complete(self) -> bool:
-        """Both sides have every seed that was asked for."""
+        """Whether both sides have every requested seed."""
         runs = (self.kernels, self.simulators)
         return all(
             run is not None and set(run.seeds) == set(self.theirs.meta.seeds_asked) for run in runs
         )
 
     def further(self, most: int) -> bool:
-        """Whether more seeds may tell more: not where all give the same, nor where the kernel's
-        can't be used."""
+        """Whether more seeds may decide more numbers: not if all seeds give the same, nor if the
+        kernel's Run is invalid."""
         if self.found is None:
             return False
-        open_ = not self.found.tells and self.found.scatters and not self.theirs.meta.invalid
+        open_ = not self.found.decided and self.found.scatters and not self.theirs.meta.invalid
         return open_ and bool(self.next_seeds(most))
 
     def next_seeds(self, most: int) -> list[int]:
-        """As many again as were asked for, up to the most."""
-        asked = self.theirs.meta.seeds_asked
-        first = max(asked) + 1
-        return list(range(first, min(first + min(len(asked), most - len(asked)), SEEDS_END)))
+        """As many further seeds as the case has, up to `most` in all."""
+        seeds = self.theirs.meta.seeds_asked
+        first = max(seeds) + 1
+        return list(range(first, min(first + min(len(seeds), most - len(seeds)), SEEDS_END)))
 
 
 def _silent(_words: str) -> None:
-    """Nobody waits."""
+    """Does nothing."""
 
 
 def _variants(
-    scenarios: ScenarioAsked | Sequence[ScenarioAsked] | None, engine: str
+    scenarios: ScenarioSource | Sequence[ScenarioSource] | None, engine: str
 ) -> list[Scenario]:
     if scenarios is None:
         return standing.standing(engine)
@@ -321,7 +320,8 @@ def _variants(
 
 
 def _sides(variants: Sequence[Scenario], how: AgreeSettings) -> list[Sides]:
-    """How each is held against the kernel. What can't be done here is left out, and said."""
+    """How each variant is compared with the kernel. A comparison that is impossible here is left
+    out, and reported."""
     profile = profile_of(how.engine)
     found = [each for variant in variants for each in sides(variant, profile)]
     if any(each.awake for each in found):
@@ -334,25 +334,25 @@ def _sides(variants: Sequence[Scenario], how: AgreeSettings) -> list[Sides]:
 
 
 def _first(cases: Sequence[_Case], how: AgreeSettings, stops: list[UnfinishedError]) -> None:
-    """Runs every case on the kernel, then in the simulator the seeds that the kernel has finished.
-    `stops`: takes what failed."""
+    """Runs every case on the kernel, then in the simulator with the seeds that the kernel has
+    finished. Appends failures to `stops`."""
     _check_vacant(cases, how)
     interrupted: Interrupted | None = None
     try:
         for awake in (False, True):
-            those = [case for case in cases if case.sides.awake is awake]
+            chosen = [case for case in cases if case.sides.awake is awake]
             runs = _run_all(
-                [case.sides.theirs for case in those], _side(how.engine, awake), how, stops
+                [case.sides.theirs for case in chosen], _side(how.engine, awake), how, stops
             )
-            for case, run in zip(those, runs, strict=True):
+            for case, run in zip(chosen, runs, strict=True):
                 case.kernels = run
     except Interrupted as stop:
         interrupted = stop
         by_name = {run.name: run for run in stop.runs}
         for case in cases:
             case.kernels = case.kernels or by_name.get(case.sides.theirs.label)
-    # The simulator takes a hundredth of the time, so that what an interrupted kernel has finished
-    # can be judged.
+    # The simulator takes a hundredth of the kernel's time, so it also runs the seeds that an
+    # interrupted kernel has finished, and these can be judged.
     wanted = [case for case in cases if case.begun]
     if interrupted is not None:
         wanted = [
@@ -374,7 +374,7 @@ def _first(cases: Sequence[_Case], how: AgreeSettings, stops: list[UnfinishedErr
 
 
 def _check_vacant(cases: Sequence[_Case], how: AgreeSettings) -> None:
-    """Refuses, before anything is run, a folder of any side that has Runs already."""
+    """Refuses, before anything runs, a folder of any side that has Runs already."""
     if how.out is None:
         return
     of_side: dict[str, list[Scenario]] = {}
@@ -389,7 +389,7 @@ def _check_vacant(cases: Sequence[_Case], how: AgreeSettings) -> None:
 
 
 def _side(engine: str, awake: bool) -> str:
-    """What the kernel's side is called on disk and in words."""
+    """The name of the kernel's side on disk and in messages."""
     return f"{engine}{AWAKE}" if awake else engine
 
 
@@ -402,7 +402,7 @@ def _engine(name: str) -> str | Engine:
 def _run_all(
     scenarios: Sequence[Scenario], side: str, how: AgreeSettings, stops: list[UnfinishedError]
 ) -> Sequence[Run]:
-    """Runs these on one side. `stops`: takes what failed."""
+    """Runs these scenarios on one side. Appends failures to `stops`."""
     if not scenarios:
         return []
     how.say(f"{counted(scenarios)} on {side}")
@@ -426,31 +426,31 @@ def _run_all(
 def _further(
     cases: Sequence[_Case], most: int, how: AgreeSettings, stops: list[UnfinishedError]
 ) -> None:
-    """Runs more seeds of cases that don't tell yet: on the kernel, then in the simulator those that
-    it has finished."""
+    """Runs more seeds of undecided cases on the kernel, then in the simulator with chosen that the
+    kernel has finished."""
     seeds = [case.next_seeds(most) for case in cases]
-    how.say(f"{counted(cases)} whose numbers don't tell yet: {sum(map(len, seeds))} seeds more")
+    how.say(f"{counted(cases)} whose numbers are not decided: {sum(map(len, seeds))} seeds more")
     for awake in (False, True):
-        those = [
+        chosen = [
             (case.theirs, case.sides.theirs, more)
             for case, more in zip(cases, seeds, strict=True)
             if case.sides.awake is awake
         ]
-        _run_more(those, _side(how.engine, awake), how, stops)
+        _run_more(chosen, _side(how.engine, awake), how, stops)
     ours = [(case.ours, case.sides.ours, list(case.theirs.seeds)) for case in cases]
     _run_more(ours, "sim", how, stops)
 
 
 def _run_more(
-    those: Sequence[tuple[Run, Scenario, list[int]]],
+    chosen: Sequence[tuple[Run, Scenario, list[int]]],
     side: str,
     how: AgreeSettings,
     stops: list[UnfinishedError],
 ) -> None:
-    """Adds seeds to Runs of one side. `stops`: takes what failed."""
-    if not those:
+    """Adds seeds to Runs of one side. Appends failures to `stops`."""
+    if not chosen:
         return
-    runs, scenarios, seeds = zip(*those, strict=True)
+    runs, scenarios, seeds = zip(*chosen, strict=True)
     how.say(f"{counted(runs)} on {side}")
     try:
         run_more(
@@ -473,7 +473,7 @@ def counted(them: Sequence[object]) -> str:
 
 
 def _judge(cases: Sequence[_Case], tolerance: float) -> None:
-    """Compares both sides of each case, by all the seeds that it has."""
+    """Compares both sides of each case over all its seeds."""
     for case in cases:
         if not case.begun or not case.ours.seeds:
             continue

@@ -1,5 +1,5 @@
-"""Simulator and kernel side by side: two Summaries of one scenario in, a row for each number out,
-with a verdict.
+"""Compares simulator and kernel: takes two Summaries of one scenario and returns a row with a
+verdict for each number.
 
 A difference is (sim - kernel) / kernel of the means over the seeds. Its 95 % interval is the root
 of the sum of the squares of both sides' intervals. A verdict is the first that applies:
@@ -13,9 +13,9 @@ of the sum of the squares of both sides' intervals. A verdict is the first that 
 A step is the smallest change of a number by one packet or one event. For a percentile it is a
 packet's time at the link's rate. For a count (of packets, timeouts or transfers, or a ring's most)
 it is 1. For goodput it is a full packet in the measured time. Means and Jain's index have none. A
-number that neither side has, or neither counted once, has no row.
+number that neither side has, or that both count as 0, has no row.
 
-No engine, no clock, no disk.
+This module uses no engine, no clock and no disk.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TOLERANCE = 0.05
 FULL_PACKET_BYTES = 1514
 """A full packet of Linux at a queue; steps of queues are multiples of its time."""
 STEP_SLACK = 1.01
-"""Histograms have bins: a step of one packet may read as a little more."""
+"""Histograms have bins, so a step of one packet may read as a little more."""
 
 NumberVerdict = Literal["within", "step", "noise", "beyond"]
 VERDICTS: tuple[NumberVerdict, ...] = get_args(NumberVerdict)
@@ -53,20 +53,19 @@ class Case:
     """The properties of a scenario on which a mechanism may depend."""
 
     qdisc: str
-    """In tc's words."""
+    """The discipline in tc's syntax."""
     rate_bps: int | None
     congestions: frozenset[str]
     flows: int
     """TCP flows."""
     base_rtt_ms: float
-    """The least among them."""
+    """The smallest base RTT of the flows."""
     setting: str = ""
-    """How the kernel was set, where there is more than one way (`Sides.setting`)."""
+    """How the kernel was configured, if there is more than one way (`Sides.setting`)."""
 
     @property
     def kind(self) -> str:
-        """The discipline, with the words that make another algorithm of it: `red adaptive,
-        awake`."""
+        """The discipline, with options that make another algorithm of it: `red adaptive, awake`."""
         words = self.qdisc.split()
         kind = f"{words[0]} adaptive" if "adaptive" in words else words[0]
         return f"{kind}, {self.setting}" if self.setting else kind
@@ -98,7 +97,7 @@ class NumberRow:
     kernel: float
     kernel_ci95: float
     difference: float
-    """(sim - kernel) / kernel; infinite where only the kernel has none, NaN where a side was not
+    """(sim - kernel) / kernel; infinite if only the kernel's is 0, NaN if a side was not
     measured."""
     ci95: float
     """Half the width of its interval; NaN with one seed."""
@@ -114,7 +113,8 @@ class Comparison:
     case: Case
     seeds: int
     samples: int
-    """Of the side that has more: 1 where the seeds of both gave the same (`Summary.samples`)."""
+    """Samples of the side that has more: 1 if all seeds of both sides gave the same
+    (`Summary.samples`)."""
     rows: tuple[NumberRow, ...]
 
     @property
@@ -123,19 +123,18 @@ class Comparison:
         return all(row.verdict != "beyond" for row in self.rows)
 
     @property
-    def tells(self) -> bool:
-        """Whether every number is within the tolerance or a step beyond it: then more seeds are not
-        needed."""
+    def decided(self) -> bool:
+        """Whether every number is within the tolerance or a step beyond it, so that more seeds are
+        not needed."""
         return all(row.verdict in ("within", "step") for row in self.rows)
 
     @property
     def scatters(self) -> bool:
-        """Whether seeds differ on some side. Where nothing is random they don't, and are one
-        sample."""
+        """Whether seeds differ on a side. If nothing is random, all seeds are one sample."""
         return self.samples > 1
 
     def to_dict(self) -> Json:
-        """One object of plain values; what is not a number becomes None."""
+        """One object of plain values; NaN and infinity become None."""
         case = {
             "name": self.case.name,
             **asdict(self.case),
@@ -143,8 +142,8 @@ class Comparison:
             "base_rtt_ms": _finite(self.case.base_rtt_ms),
         }
         rows = [{key: _finite(value) for key, value in asdict(row).items()} for row in self.rows]
-        whole = {"title": self.title, "label": self.label, "case": case, "seeds": self.seeds}
-        return {**whole, "agrees": self.agrees, "rows": rows}
+        scenario = {"title": self.title, "label": self.label, "case": case, "seeds": self.seeds}
+        return {**scenario, "agrees": self.agrees, "rows": rows}
 
 
 # -------------------------------------------------------------------------------------- comparing
@@ -158,11 +157,11 @@ def compare(
     tolerance: float = TOLERANCE,
     setting: str = "",
 ) -> Comparison:
-    """Every number that both sides should share. `rates`: bit/s of each link, None where nothing
-    limits it. `setting`: see `Sides`.
+    """Compares every number that both sides should share. `rates`: bit/s of each link, None if it
+    has no limit. `setting`: see `Sides`.
 
     Raises:
-        ValueError: they are not of one scenario.
+        ValueError: the Summaries are of different scenarios.
     """
     a, b = sim.summary, kernel.summary
     for part in ("queues", "flows", "groups", "probes"):
@@ -173,7 +172,7 @@ def compare(
     places = _congested(a, b)
 
     def case(place: int) -> Case:
-        # The kernel's words. Where a mechanism applies, the simulator was given others.
+        # The kernel's discipline; where a mechanism applies, the simulator ran another.
         queue = b["queues"][place]
         return Case(
             qdisc=queue["qdisc"],
@@ -191,7 +190,7 @@ def compare(
 
 
 def _congested(a: OverSeeds, b: OverSeeds) -> list[int]:
-    """Positions of the links under study: the one where packets wait most, and every other that
+    """Positions of the links under study: the one with the longest queue, and every other link that
     dropped, marked or lost packets."""
 
     def waited(place: int) -> float:
@@ -223,16 +222,16 @@ class _Measure:
     metric: str
     unit: str
     step: float
-    """In its unit."""
+    """In `unit`."""
     sim: MeanAndInterval[float]
     kernel: MeanAndInterval[float]
     counted: bool = False
-    """A count: 0 on both sides means that there was nothing to count."""
+    """Whether it is a count: 0 on both sides means that there was nothing to count."""
 
 
 def _measures(sim: Summary, kernel: Summary, packet_ms: Mapping[int, float]) -> Iterator[_Measure]:
-    """The numbers to compare. `packet_ms`: of each link under study, by position, the busiest
-    first."""
+    """The numbers to compare. `packet_ms`: packet times of the links under study, by position, the
+    busiest first."""
     a, b = sim.summary, kernel.summary
     first = next(iter(packet_ms.values()))
     packet_mbps = FULL_PACKET_BYTES * 8 / 1e6 / (sim.duration_s - sim.warmup_s)
@@ -251,8 +250,8 @@ def _measures(sim: Summary, kernel: Summary, packet_ms: Mapping[int, float]) -> 
 
 
 def _shares(a: OverSeeds, b: OverSeeds, packet_mbps: float) -> Iterator[_Measure]:
-    """How flows share: the goodput of each [[flow]] entry where there are several, and Jain's index
-    where endless TCP flows share."""
+    """The shares of flows: the goodput of each [[flow]] entry if there are several, and Jain's
+    index if endless TCP flows share."""
     if len(a["groups"]) > 1:
         for one, other in zip(a["groups"], b["groups"], strict=True):
             numbers = (one["goodput_mbps"], other["goodput_mbps"])
@@ -294,7 +293,7 @@ def _transfers(
     other: GroupNumbers[MeanAndInterval[float]],
     packet_ms: float,
 ) -> Iterator[_Measure]:
-    """How many transfers of a group were completed, and how long they took."""
+    """The number of completed transfers of a group, and their times."""
     if "transfers" not in one:
         return
     place, ours, theirs = one["name"], one["transfers"], other["transfers"]
@@ -338,7 +337,7 @@ def _flow_rtts(sim: Summary, kernel: Summary) -> Iterator[_Measure]:
 
 
 def _judged(measure: _Measure, tolerance: float) -> NumberRow | None:
-    """The row; None where neither side has such a number."""
+    """The row of a number; None if neither side has it."""
     sim, kernel = measure.sim["mean"], measure.kernel["mean"]
     if (math.isnan(sim) and math.isnan(kernel)) or (measure.counted and sim == kernel == 0):
         return None
@@ -369,12 +368,12 @@ def _judged(measure: _Measure, tolerance: float) -> NumberRow | None:
     )
 
 
-def _ratio(part: float, whole: float) -> float:
-    if math.isnan(part) or math.isnan(whole):
+def _ratio(part: float, total: float) -> float:
+    if math.isnan(part) or math.isnan(total):
         return math.nan
-    if whole == 0:
+    if total == 0:
         return 0.0 if part == 0 else math.copysign(math.inf, part)
-    return part / whole
+    return part / total
 
 
 def _number(entry: MeanAndInterval[float]) -> float:
@@ -397,9 +396,9 @@ class Digest:
     metric: str
     verdicts: Mapping[NumberVerdict, int]
     median: float
-    """Of the absolute differences."""
+    """Median of the absolute differences."""
     worst: float
-    """The largest difference, with its sign, that is neither a step nor noise, if there is any."""
+    """The largest difference, with its sign, that is neither a step nor noise, if there is one."""
     worst_case: str
 
     def to_dict(self) -> Json:
@@ -414,8 +413,8 @@ def digest(
     comparisons: Sequence[Comparison],
     group: Callable[[Comparison], str] = lambda one: one.case.kind,
 ) -> list[Digest]:
-    """How far each number agrees, in groups (by default one for each queue discipline), in order of
-    first appearance."""
+    """The agreement of each number, in groups (by default one for each queue discipline), in order
+    of first appearance."""
     found: dict[tuple[str, str], list[tuple[NumberRow, Comparison]]] = {}
     for one in comparisons:
         for row in one.rows:
@@ -424,7 +423,7 @@ def digest(
 
 
 def verdicts(comparisons: Sequence[Comparison]) -> dict[NumberVerdict, int]:
-    """How many of their numbers have each verdict."""
+    """How many numbers have each verdict."""
     counts: dict[NumberVerdict, int] = dict.fromkeys(VERDICTS, 0)
     for one in comparisons:
         for row in one.rows:
@@ -439,8 +438,8 @@ def _digested(name: str, metric: str, entries: Sequence[tuple[NumberRow, Compari
     counts: dict[NumberVerdict, int] = dict.fromkeys(VERDICTS, 0)
     for row, _ in entries:
         counts[row.verdict] += 1
-    told = [entry for entry in entries if entry[0].verdict in ("within", "beyond")] or entries
-    row, case = max(told, key=size)
+    decisive = [entry for entry in entries if entry[0].verdict in ("within", "beyond")] or entries
+    row, case = max(decisive, key=size)
     known = [size(entry) for entry in entries if not math.isnan(entry[0].difference)]
     middle = statistics.median(known) if known else math.nan
     return Digest(name, metric, counts, middle, row.difference, case.label or case.title)

@@ -1,7 +1,7 @@
-"""The standing set, as its folders have it: a file that is added is in.
+"""The standing set, read from its folders: a new file in them belongs to it.
 
-cases/*.toml            cases of `sojourn agree`, each with all variants that it sweeps over
-cases/ENGINE/*.toml     those of what only this engine's kernel has
+cases/*.toml            cases of `sojourn agree`, all variants of each
+cases/ENGINE/*.toml     cases for features that only this engine's kernel has
 replays/                the same for `sojourn replay`
 product.toml            the scenario into which `product` puts each congestion control, feedback
                         and discipline
@@ -21,7 +21,7 @@ from sojourn.scenario import Scenario, load
 
 FOLDER = Path(__file__).parent
 KERNEL = "kernel"
-"""The engine that is held against the simulator where none is named."""
+"""The default engine for comparisons with the simulator."""
 
 
 def cases(engine: str = KERNEL) -> list[Path]:
@@ -40,7 +40,7 @@ def standing(engine: str = KERNEL) -> list[Scenario]:
 
 
 def quick() -> list[Scenario]:
-    """Some cases of it, of which a run takes minutes."""
+    """Some cases of the standing set; a run of them takes minutes."""
     wanted = tomllib.loads((FOLDER / "quick.toml").read_text(encoding="utf-8"))
     files = {file.stem: file for file in cases()}
     loaded = [load(files[name]) for name in wanted]
@@ -52,8 +52,8 @@ def quick() -> list[Scenario]:
 
 
 def products(engine: str = KERNEL) -> list[Scenario]:
-    """Each congestion control with each feedback through each discipline that this engine's kernel
-    has."""
+    """Each combination of a congestion control, a feedback and a discipline that this engine's
+    kernel has."""
     base = load(FOLDER / "product.toml")
     return [
         cell.with_(label=f"{base.title}: {cell.label}")
@@ -63,7 +63,8 @@ def products(engine: str = KERNEL) -> list[Scenario]:
 
 
 def named(scenarios: Sequence[Scenario]) -> list[Scenario]:
-    """Every variant of every scenario; of several scenarios each label begins with its title."""
+    """Every variant of every scenario; if there are several scenarios, each label begins with its
+    scenario's title."""
     if len(scenarios) > 1:
         return [variant for scenario in scenarios for variant in _named(scenario)]
     return [
@@ -85,7 +86,8 @@ def _named(scenario: Scenario, wanted: Collection[str] | None = None) -> list[Sc
 
 
 def _files(folder: Path, engine: str) -> list[Path]:
-    """Those of every kernel, then those of this engine's; each by name, numbers in them by size."""
+    """Files for every kernel, then those for this engine's; sorted by name, with numbers by
+    value."""
     return [
         file
         for place in (folder, folder / engine)

@@ -1,7 +1,7 @@
 """Results that others can cite and check: a manifest of files and Runs, and a zip of both.
 
-`manifest`: what manifest.json says of a folder, and what a folder is against it. `zipped`: one zip
-for an archive, written and read.
+`manifest`: manifest.json, and the comparison of a folder with it. `zipped`: writes and reads one
+zip for an archive.
 """
 
 from sojourn.bundles.manifest import (

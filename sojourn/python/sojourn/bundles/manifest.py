@@ -1,13 +1,14 @@
-"""manifest.json: what a folder of Runs and pages consists of, and what made it.
+"""manifest.json: the Runs and pages of a folder, and the versions that wrote them.
 
     {"schema": "sojourn/manifest/1",
      "versions": {"sojourn": "0.2.0", "python": "3.11.7", "numpy": "2.4.0", ...},
-     "runs": [{"path": "adt/runs/table/ADT", "engine": "sim", "engine_build": "...", "seeds": [1, 2],
+     "runs": [{"path": "adt/runs/table/ADT", "engine": "sim", "engine_build": "...", "seeds": [1,
+         2],
                "scenario": SHA-256, "results": {"1": SHA-256, "2": SHA-256}, ...}],
      "files": {"adt/index.html": {"bytes": 81234, "sha256": "..."}, ...}}
 
-Names are relative, with slashes, and lead nowhere but into the folder. It says neither when nor where
-it was written, so the same files give the same bytes. A seed's result is the SHA-256 of its SHA256SUMS.
+Names are relative, with slashes, and never lead out of the folder. The manifest has neither date
+nor place, so the same files give the same bytes. A seed's result is the SHA-256 of its SHA256SUMS.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from sojourn.shapes import Count
 MANIFEST = "manifest.json"
 SCHEMA = "sojourn/manifest/1"
 LOCKED = ("sojourn", "numpy", "polars", "matplotlib")
-"""The packages whose versions it has, beside Python's."""
+"""Packages whose versions it has, beside Python's."""
 _PIECE = 1 << 20
 
 
@@ -40,7 +41,7 @@ class BundleError(UserError):
 
 @dataclass(frozen=True)
 class FileSum:
-    """A file, as far as it can be told from another."""
+    """The size and hash that identify a file's content."""
 
     bytes: Count
     sha256: str
@@ -56,36 +57,36 @@ class ManifestRun:
     engine: str
     engine_build: str | None
     version: str
-    """Of the sojourn that made it."""
+    """Version of the sojourn that made it."""
     seeds: tuple[Count, ...]
-    """Those that finished."""
+    """Finished seeds."""
     fingerprint: str
     scenario: str
     """SHA-256 of its scenario.toml."""
     results: Mapping[str, str]
-    """SHA-256 of each seed's list of sums, by the seed in digits; none: a Run of sojourn 0.1."""
+    """SHA-256 of each seed's list of sums, by the seed in digits; empty: a Run of sojourn 0.1."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What manifest.json says."""
+    """The content of manifest.json."""
 
     schema: str
     versions: Mapping[str, str]
-    """That wrote it: of sojourn, Python and the packages that compute and draw."""
+    """Versions of sojourn, Python and the packages that compute and draw, which wrote it."""
     runs: tuple[ManifestRun, ...]
     files: Mapping[str, FileSum]
     """By name; without manifest.json itself."""
 
     def text(self) -> bytes:
-        """The file."""
-        whole = json.dumps(asdict(self), indent=1, ensure_ascii=False, allow_nan=False)
-        return (whole + "\n").encode()
+        """The bytes of manifest.json."""
+        text = json.dumps(asdict(self), indent=1, ensure_ascii=False, allow_nan=False)
+        return (text + "\n").encode()
 
 
 @dataclass(frozen=True)
 class FileDifference:
-    """A file or a Run that is not as the manifest has it."""
+    """A file or a Run that differs from the manifest."""
 
     name: str
     why: str
@@ -124,7 +125,7 @@ def _entry(path: str, meta: Meta, files: Mapping[str, FileSum]) -> ManifestRun:
 
 
 def inside(folder: str, name: str) -> str:
-    """A name in a folder, which may be the whole ("")."""
+    """The name of a file in a folder; the folder may be "", the root."""
     return f"{folder}/{name}" if folder else name
 
 
@@ -132,7 +133,7 @@ def runs_in(folder: Path, names: Iterable[str]) -> dict[str, Run]:
     """The Runs among these files, by the name of their folder.
 
     Raises:
-        UserError: one is no Run.
+        UserError: one of them is not a Run.
     """
     paths = [name.removesuffix(META).removesuffix("/") for name in names if _is_meta(name)]
     return {path: Run.open(folder / path) for path in sorted(paths)}
@@ -143,25 +144,25 @@ def _is_meta(name: str) -> bool:
 
 
 def files_in(folder: Path, out: Path | None = None) -> Iterator[str]:
-    """The names of the files in a folder, in their order. Left out are `out`, hidden files, and with
-    them what another process is half way through writing.
+    """The sorted names of the files in a folder. `out` and hidden files are left out, and with the
+    hidden ones the files that another process is still writing.
 
     Raises:
-        BundleError: one is no file, or its name is none for every system.
+        BundleError: an entry is not a regular file, or its name is not valid on every system.
     """
     for place, folders, files in os.walk(folder, onerror=_unreadable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         within = Path(place).relative_to(folder).as_posix()
         links = (name for name in folders if os.path.islink(os.path.join(place, name)))
         for name in sorted([*files, *links]):
-            # Text, and no Path: of a paper's Runs there are tens of thousands.
+            # Text is faster than a Path: a paper's Runs have tens of thousands of files.
             file = os.path.join(place, name)
             if name.startswith(".") or (out is not None and Path(file).resolve() == out.resolve()):
                 continue
             if os.path.islink(file) or not os.path.isfile(file):
                 raise BundleError(
-                    f"{sanitize.plain(file)} is no plain file",
-                    "a bundle has files only: put a copy of what it leads to in its place",
+                    f"{sanitize.plain(file)} is not a regular file",
+                    "a bundle has files only: replace it by a copy of the file that it leads to",
                 )
             relative = name if within == "." else f"{within}/{name}"
             if why := bad_name(relative):
@@ -176,13 +177,13 @@ def _unreadable(error: OSError) -> None:
 
 
 def summed(file: Path) -> FileSum:
-    """What a file is. Raises OSError."""
+    """The size and hash of a file. Raises OSError."""
     with file.open("rb") as stream:
         return copied(stream, None)
 
 
 def copied(source: IO[bytes], target: IO[bytes] | None, most: int | None = None) -> FileSum:
-    """Reads a stream to its end, or a byte past `most`, and writes it to `target` if there is
+    """Reads a stream to its end, or one byte past `most`, and writes it to `target` if there is
     one."""
     digest, size = hashlib.sha256(), 0
     while piece := source.read(_PIECE if most is None else min(_PIECE, most + 1 - size)):
@@ -197,10 +198,10 @@ def copied(source: IO[bytes], target: IO[bytes] | None, most: int | None = None)
 
 
 def read(content: bytes, name: str) -> Manifest:
-    """What a manifest says; `name`: what to call it.
+    """Parses a manifest; `name`: its name in messages.
 
     Raises:
-        BundleError: it is damaged, none of ours, or names what lies outside of its folder.
+        BundleError: it is damaged, not sojourn's, or names a file outside of its folder.
     """
     try:
         raw = sanitize.read_json(content)
@@ -210,7 +211,7 @@ def read(content: bytes, name: str) -> Manifest:
         found = shapes.read(Manifest, raw)
     except ValueError as error:
         raise BundleError(
-            f"{name} is no manifest of sojourn's: {sanitize.plain(str(error))}",
+            f"{name} is not a manifest of sojourn's: {sanitize.plain(str(error))}",
             "give the manifest.json that sojourn wrote",
         ) from None
     for each in found.files:
@@ -224,17 +225,18 @@ def read(content: bytes, name: str) -> Manifest:
 
 
 def bad_name(name: str) -> str:
-    """Why a name can't be one of a bundle's file; empty: it can."""
+    """Why a bundle's file can't have this name; empty: it can."""
     parts = name.split("/")
     if name.startswith("/") or ".." in parts or ":" in parts[0]:
         return "it leads out of its folder"
     if any(part in ("", ".") for part in parts) or "\\" in name or not sanitize.is_plain(name):
-        return "it is no plain name of a file"
+        return "its name has an empty part, a backslash or a control character"
     return ""
 
 
 def compare(folder: Path, manifest: Manifest) -> list[FileDifference]:
-    """What of a folder is not as the manifest has it. Files that it does not list are left alone.
+    """The files and Runs of a folder that differ from the manifest. Files that it does not list are
+    ignored.
 
     Raises:
         BundleError: a file is a link that leads out of the folder.
@@ -258,28 +260,28 @@ def _files_apart(folder: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
 
 
 def why_not(listed: FileSum, found: FileSum) -> str:
-    """Why a file is not the one that is listed; empty: it is."""
+    """Why a file differs from the listed one; empty: it does not."""
     if found.bytes != listed.bytes:
         return f"it has {found.bytes} bytes, and the manifest {listed.bytes}"
     return "" if found == listed else "its SHA-256 is not the manifest's"
 
 
 def runs_apart(folder: Path, manifest: Manifest) -> list[FileDifference]:
-    """Runs of which the manifest says otherwise than their files, all of which are as listed."""
+    """Runs whose manifest entry is wrong although every listed file matches."""
     runs = runs_in(folder, manifest.files)
     listed = {entry.path: entry for entry in manifest.runs}
     found = {path: _entry(path, run.meta, manifest.files) for path, run in runs.items()}
     return [
         FileDifference(
-            path or ".", "the manifest says otherwise of this Run than its files: " + said
+            path or ".", "the manifest's entry differs from this Run's files: " + difference
         )
         for path in sorted({*listed, *found})
-        if (said := _apart(listed.get(path), found.get(path)))
+        if (difference := _apart(listed.get(path), found.get(path)))
     ]
 
 
 def _apart(listed: ManifestRun | None, found: ManifestRun | None) -> str:
     if listed is None or found is None:
-        return "it lists none" if listed is None else "there is none"
+        return "it is not listed" if listed is None else "it is missing"
     now_, then = asdict(found), asdict(listed)
     return ", ".join(key for key in now_ if now_[key] != then[key])

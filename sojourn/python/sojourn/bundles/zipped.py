@@ -1,15 +1,16 @@
 """A bundle: one zip of Runs, folders of Runs and pages, with their manifest.
 
-    NAME/...         each folder that was given, under its own name
-    manifest.json    of all of it
+    NAME/...         each given folder, under its own name
+    manifest.json    of all files
 
-The same files give the same bytes: files in the order of their names, with one date and one mode, and
-stored as they are, since what deflate makes of them depends on the library. (Tables, most of it, are
-compressed already.) It is written under another name and renamed: there is a whole zip or none.
+The same files give the same bytes. The zip's files are sorted by name, have one date and one mode,
+and are stored without compression, since deflate's output depends on the library. (Tables, most of
+the bytes, are compressed already.) The zip is written under another name and renamed, so it is
+complete or does not exist.
 
-What is read may come from anywhere. Nothing is written outside of a temporary folder, no file is read
-farther than the manifest says that it is long, and a zip that unpacks to far more than it takes is
-refused before any of it is unpacked.
+A zip to be read may come from anywhere. Nothing is written outside of a temporary folder. No file
+is read beyond the length in the manifest. A zip that unpacks to far more than its own size is
+refused before anything is unpacked.
 """
 
 from __future__ import annotations
@@ -43,22 +44,22 @@ from sojourn.bundles.manifest import (
 from sojourn.records import Run, check_room
 
 DATE = (1980, 1, 1, 0, 0, 0)
-"""Of every file: the first that a zip can have."""
+"""The date of every file: the earliest that a zip can have."""
 MOST_TIMES = 100
-"""How much more than the zip takes may come out of it. Ours are stored; a zip of text that somebody
-made again of our files takes a tenth."""
+"""Limit for the unpacked size, in sizes of the zip. Our files are stored; a zip of text that
+another program made from them takes a tenth."""
 _KNOWN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGED = (zipfile.BadZipFile, struct.error, zlib.error, EOFError, ValueError, NotImplementedError)
-"""What zipfile makes of bytes that are no zip."""
+"""The exceptions of zipfile for bytes that are not a zip."""
 _LARGE = 1 << 31
-"""Bytes from which a file's entry has the long form."""
+"""Size from which a file's entry has the long form, bytes."""
 
 
 def pack(folders: Sequence[Path], out: Path) -> Manifest:
     """Writes the bundle of these folders.
 
     Raises:
-        UserError: there is no Run in one, one is damaged, or the zip can't be written.
+        UserError: a folder has no Run, a Run is damaged, or the zip can't be written.
     """
     given = _named(folders)
     names: dict[str, Path] = {}
@@ -81,12 +82,12 @@ def pack(folders: Sequence[Path], out: Path) -> Manifest:
 
 
 def _named(folders: Sequence[Path]) -> dict[str, Path]:
-    """Each folder by the name that it has in the zip."""
+    """Each folder, by its name in the zip."""
     given: dict[str, Path] = {}
     for folder in folders:
         if not folder.is_dir():
             raise BundleError(f"{folder} is not a folder", "give folders of Runs")
-        # "." has a name, too.
+        # resolve() also gives "." a name.
         called = folder.resolve().name
         if called in given:
             raise BundleError(
@@ -115,14 +116,14 @@ def _written(names: Mapping[str, Path], runs: Mapping[str, Run], half: Path) -> 
     """Raises OSError."""
     files: dict[str, FileSum] = {}
     with half.open("xb") as raw:
-        with zipfile.ZipFile(raw, "w", zipfile.ZIP_STORED) as whole:
+        with zipfile.ZipFile(raw, "w", zipfile.ZIP_STORED) as archive:
             for name in sorted(names):
                 with _opened(names[name]) as source:
                     large = os.fstat(source.fileno()).st_size >= _LARGE
-                    with whole.open(_info(name), "w", force_zip64=large) as target:
+                    with archive.open(_info(name), "w", force_zip64=large) as target:
                         files[name] = copied(source, target)
             manifest = of_files(files, runs)
-            whole.writestr(_info(MANIFEST), manifest.text())
+            archive.writestr(_info(MANIFEST), manifest.text())
         raw.flush()
         os.fsync(raw.fileno())
     return manifest
@@ -140,7 +141,7 @@ def _opened(file: Path) -> IO[bytes]:
 
 def _info(name: str) -> zipfile.ZipInfo:
     info = zipfile.ZipInfo(name, DATE)
-    # As Unix has it, wherever it is written.
+    # Unix, whichever system writes it.
     info.create_system = 3
     info.external_attr = (stat.S_IFREG | 0o644) << 16
     return info
@@ -151,21 +152,21 @@ def _info(name: str) -> zipfile.ZipInfo:
 
 @contextmanager
 def unpacked(file: Path) -> Iterator[tuple[Path, Manifest, list[FileDifference]]]:
-    """A bundle's files in a temporary folder, its manifest, and what is not as that has it.
+    """A bundle's files in a temporary folder, its manifest, and the files that differ from it.
 
     Raises:
-        BundleError: it is no bundle, or one that is not to be unpacked.
+        BundleError: it is not a bundle, or is refused.
     """
     with cleanup.temporary_folder() as folder:
         try:
-            with zipfile.ZipFile(file) as whole:
-                members = _members(whole, file)
-                manifest = _manifest(whole, file, members)
+            with zipfile.ZipFile(file) as archive:
+                members = _members(archive, file)
+                manifest = _manifest(archive, file, members)
                 check_room(folder, sum(info.file_size for info in members.values()))
-                found = _unpack(whole, members, manifest, folder)
+                found = _unpack(archive, members, manifest, folder)
         except _DAMAGED as error:
             raise BundleError(
-                f"{file} is no zip file, or not a whole one: {sanitize.plain(str(error))}",
+                f"{file} is not a complete zip file: {sanitize.plain(str(error))}",
                 "fetch it again, or make it again with sojourn bundle",
             ) from None
         except OSError as error:
@@ -175,17 +176,17 @@ def unpacked(file: Path) -> Iterator[tuple[Path, Manifest, list[FileDifference]]
         yield folder, manifest, found or runs_apart(folder, manifest)
 
 
-def _members(whole: zipfile.ZipFile, file: Path) -> dict[str, zipfile.ZipInfo]:
-    """The files of a zip by name, if all of it may be unpacked."""
+def _members(archive: zipfile.ZipFile, file: Path) -> dict[str, zipfile.ZipInfo]:
+    """The files of a zip by name. Refuses the zip if any of them must not be unpacked."""
     found: dict[str, zipfile.ZipInfo] = {}
-    for info in whole.infolist():
+    for info in archive.infolist():
         name, mode = info.filename, info.external_attr >> 16
         if info.is_dir():
             continue
         why = bad_name(name)
         # zipfile cuts a name off at a NUL.
         if name in found or info.orig_filename != name:
-            why = "it is there twice" if name in found else "it is no plain name of a file"
+            why = "it is there twice" if name in found else "its name has a NUL or a backslash"
         if stat.S_IFMT(mode) not in (0, stat.S_IFREG) or info.flag_bits & 1:
             why = "it is a link, a device or encrypted"
         if info.compress_type not in _KNOWN:
@@ -206,23 +207,23 @@ def _refused(file: Path, why: str) -> BundleError:
 
 
 def _manifest(
-    whole: zipfile.ZipFile, file: Path, members: Mapping[str, zipfile.ZipInfo]
+    archive: zipfile.ZipFile, file: Path, members: Mapping[str, zipfile.ZipInfo]
 ) -> Manifest:
     if MANIFEST not in members:
         raise BundleError(f"{file} has no {MANIFEST}", "give a zip that sojourn bundle wrote")
     if members[MANIFEST].file_size > sanitize.MOST_JSON_BYTES:
         raise _refused(file, f"its {MANIFEST} has {members[MANIFEST].file_size} bytes")
-    with whole.open(members[MANIFEST]) as stream:
+    with archive.open(members[MANIFEST]) as stream:
         return read(stream.read(sanitize.MOST_JSON_BYTES), f"{MANIFEST} in {file}")
 
 
 def _unpack(
-    whole: zipfile.ZipFile,
+    archive: zipfile.ZipFile,
     members: Mapping[str, zipfile.ZipInfo],
     manifest: Manifest,
     folder: Path,
 ) -> list[FileDifference]:
-    """Unpacks the files that the manifest lists; what is not as it has them."""
+    """Unpacks the files that the manifest lists; returns those that differ from it."""
     found = [
         FileDifference(name, "the manifest does not list it")
         for name in sorted({*members} - {*manifest.files} - {MANIFEST})
@@ -230,18 +231,18 @@ def _unpack(
     for name, listed in manifest.files.items():
         why = "it is missing"
         if name in members:
-            why = why_not(listed, _one(whole, members[name], folder / name, listed.bytes))
+            why = why_not(listed, _one(archive, members[name], folder / name, listed.bytes))
         if why:
             found.append(FileDifference(name, why))
     return found
 
 
-def _one(whole: zipfile.ZipFile, info: zipfile.ZipInfo, into: Path, most: int) -> FileSum:
-    """Unpacks a file, as far as it is as long as it should be."""
+def _one(archive: zipfile.ZipFile, info: zipfile.ZipInfo, into: Path, most: int) -> FileSum:
+    """Unpacks a file, at most one byte past `most`."""
     into.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with whole.open(info) as source, into.open("xb") as target:
+        with archive.open(info) as source, into.open("xb") as target:
             return copied(source, target, most)
     except _DAMAGED:
-        # Its checksum in the zip does not fit: no file that is listed has no such sum.
+        # The zip's checksum does not match. The empty sum returned differs from every listed one.
         return FileSum(most, "")
