@@ -119,7 +119,7 @@ def test_a_table_of_another_run_is_refused_even_without_sums(tmp_path: Path) -> 
     swap = {"queue": "flow", "rtt": "sojourn", "probe": "flows"}
     for name, other in swap.items():
         shutil.copy(spoilt / "seed-1" / f"{other}.parquet", spoilt / "seed-1" / f"{name}.parquet")
-        with pytest.raises(RunError, match=f"it is no table '{name}'"):
+        with pytest.raises(RunError, match=f"it is not a table '{name}'"):
             Run.open(spoilt).table(name, 1)
     flows = pl.read_parquet(spoilt / "seed-1" / "flows.parquet")
     flows.head(2).write_parquet(spoilt / "seed-1" / "flows.parquet")
@@ -153,7 +153,9 @@ def test_a_table_of_few_bytes_and_many_rows_is_refused(tmp_path: Path) -> None:
     meta = json.loads((run / META).read_text())
     meta["checksums"]["1"] = hashlib.sha256(sums.encode()).hexdigest()
     (run / META).write_text(json.dumps(meta))
-    with pytest.raises(RunError, match=f"1000000 rows in {size} bytes are none that sojourn wrote"):
+    with pytest.raises(
+        RunError, match=f"1000000 rows in {size} bytes are more than sojourn writes"
+    ):
         Run.open(run).table("queue", 1)
 
 

@@ -127,5 +127,5 @@ def test_a_column_that_was_added_since_is_null_and_one_that_was_always_there_is_
     meta = json.loads((spoilt / META).read_text())
     meta["checksums"] = {"1": hashlib.sha256(sums.read_bytes()).hexdigest()}
     (spoilt / META).write_text(json.dumps(meta))
-    with pytest.raises(RunError, match="it is no table 'queue'"):
+    with pytest.raises(RunError, match="it is not a table 'queue'"):
         Run.open(spoilt).table("queue", 1)

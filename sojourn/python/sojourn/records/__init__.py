@@ -1,6 +1,7 @@
-"""Tables and Runs: what an engine hands over, and the folder that keeps it.
+"""Tables and Runs: an engine's results, and the folder that stores them.
 
-`schema`: what tables are made of. `run`: a Run. `disk`: its files. `pcapng`: its packets as a capture.
+`schema`: the declaration of tables. `run`: a Run. `disk`: its files. `pcapng`: its packets as a
+capture.
 """
 
 from sojourn.meta import FORMAT, FlowInfo, LinkInfo, Meta, Phase

@@ -1,4 +1,4 @@
-"""The files of a Run: checked as they are read, written whole or not at all."""
+"""The files of a Run: checked when read, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SUMS = "SHA256SUMS"
 MOST_SUMS_BYTES = 1 << 20
 INDEX = "runs.json"
 _LONG = 5000
-"""Rows of a column with more of which `unique` is worth its call."""
+"""A column with more rows is reduced by `unique` before its names are collected."""
 
 
 class RunError(UserError):
@@ -41,21 +41,22 @@ class RunError(UserError):
 
 FEW_ROWS = 300_000
 FEW_BYTES = 2 << 20
-"""A smaller table is read without being asked for its rows first, which takes half as long as to
-read it; so many of them at most. As sojourn writes it, it hardly ever has more."""
+"""A smaller table is read at once, and at most this many of its rows. Asking for the number of rows
+first takes half as long as reading. As sojourn writes such a table, it hardly ever has more
+rows."""
 MOST_ROWS_PER_BYTE = 4
-"""Of a table as sojourn writes it, in Parquet: a time line's rows take a byte and more each, since
-their times differ."""
+"""Limit for a Parquet table of sojourn's: each row of a time line takes more than a byte, since its
+times differ."""
 ROW_BYTES_READ = 200
-"""What a row takes in memory, about: up to thirty columns of 8 bytes."""
+"""Estimate of a row's memory: up to thirty columns of 8 bytes."""
 
 
 def write_index(folder: Path, names: Iterable[str], sweep: Mapping[str, Any] | None = None) -> None:
-    """Writes the order of the Runs in a folder of Runs, and the `[sweep]` that they are of."""
-    whole: dict[str, Any] = {"runs": list(names)}
+    """Writes the order of the Runs in a folder of Runs, and their `[sweep]`."""
+    index: dict[str, Any] = {"runs": list(names)}
     if sweep:
-        whole["sweep"] = dict(sweep)
-    text = json.dumps(whole, indent=2, ensure_ascii=False)
+        index["sweep"] = dict(sweep)
+    text = json.dumps(index, indent=2, ensure_ascii=False)
     try:
         write_whole(folder / INDEX, (text + "\n").encode())
     except OSError as error:
@@ -65,19 +66,20 @@ def write_index(folder: Path, names: Iterable[str], sweep: Mapping[str, Any] | N
 
 
 MEASUREMENT = "# A measurement of a live link: what was asked. `sojourn run` can't run it again."
-"""How the scenario.toml of a measurement begins, and no scenario."""
+"""The first line of a measurement's scenario.toml, which is not a scenario."""
 
 
 def check_vacant(folder: Path, scenario: str, *, force: bool = False) -> None:
-    """Refuses a folder that a new Run would overwrite: anything not empty, except one of our Runs
-    when `force`, and what a process leaves that is killed before it has written meta.json: the
-    beginning of this same `scenario`, or what was asked of a measurement, and nothing else."""
+    """Refuses a folder that a new Run would overwrite: any folder that is not empty. Exceptions are
+    a Run of ours when `force`, and what a process leaves that was killed before it wrote meta.json:
+    only the beginning of this same `scenario`, or of a measurement's."""
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder} is a file, not a folder", "choose another folder with -o")
     try:
         if not folder.is_dir():
             return
-        # A half meta.json (`cleanup.beside`) is nobody's: the next process to write removes it.
+        # An incomplete meta.json (`cleanup.beside`) has no owner: the next process that writes
+        # removes it.
         all_names = {file.name for file in folder.iterdir()}
         names = {name for name in all_names if not name.startswith(f".{META}.")}
         if not names:
@@ -102,16 +104,15 @@ def check_vacant(folder: Path, scenario: str, *, force: bool = False) -> None:
 
 @contextlib.contextmanager
 def reserved(folder: Path, *, numbered: bool) -> Iterator[Path]:
-    """The folder for a Run that will be made later, made and locked at once, so that no other
-    process takes it meanwhile. The kernel frees the lock however this process ends. The folder is
-    gone at the end if nothing was put into it.
+    """Makes and locks the folder for a later Run at once, so that no other process takes it. The
+    kernel releases the lock however this process ends. An empty folder is removed at the end.
 
-    `numbered`: the first of folder, folder-2, folder-3, ... that does not exist.
+    `numbered`: takes the first of folder, folder-2, folder-3, ... that does not exist.
 
     Raises:
         RunError: it can't be made, or another process has reserved it.
     """
-    made = [each for each in folder.parents if not each.exists()]
+    new_parents = [each for each in folder.parents if not each.exists()]
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         candidate, new = folder, _made(folder)
@@ -130,14 +131,14 @@ def reserved(folder: Path, *, numbered: bool) -> Iterator[Path]:
         yield candidate
     finally:
         os.close(lock)
-        for each in ([candidate] if new else []) + made:
-            # One that holds something stays.
+        for each in ([candidate] if new else []) + new_parents:
+            # A folder that is not empty stays.
             with contextlib.suppress(OSError):
                 each.rmdir()
 
 
 def _lock(descriptor: int, folder: Path) -> None:
-    """Locks an open folder for this process alone, where the file system has locks."""
+    """Locks an open folder for this process alone, if the file system has locks."""
     import fcntl
 
     try:
@@ -148,7 +149,7 @@ def _lock(descriptor: int, folder: Path) -> None:
             "choose another folder with -o, or wait until that one has ended",
         ) from None
     except OSError:
-        # No lock can be had: the later of two is refused as it writes.
+        # There are no locks: the later of two processes is refused when it writes.
         return
 
 
@@ -162,7 +163,7 @@ def _made(folder: Path) -> bool:
 
 
 def free_memory() -> int | None:
-    """What this process can have, bytes; None where the system does not say."""
+    """Memory that this process can still get, bytes; None if the system does not report it."""
     try:
         text = Path("/proc/meminfo").read_text(encoding="ascii")
     except OSError:
@@ -199,30 +200,30 @@ def check_room(folder: Path, needed_bytes: int) -> None:
 
 
 def write_whole(file: Path, content: bytes) -> None:
-    """Writes a file, or replaces it, in one step: whole or not at all. Raises OSError."""
+    """Writes or replaces a file in one step, completely or not at all. Raises OSError."""
     with cleanup.beside(file) as temporary:
         temporary.write_bytes(content)
         os.replace(temporary, file)
 
 
 def write_named(file: Path, content: str | bytes) -> Path:
-    """Writes a file that a user has named, whole or not at all.
+    """Writes a file that a user has named, completely or not at all.
 
     Raises:
-        UserError: there is no room, or no right.
+        UserError: the disk is full, or permission is denied.
     """
     try:
         write_whole(file, content.encode() if isinstance(content, str) else content)
     except OSError as error:
         raise UserError(
             f"can't write {file}: {error.strerror or error}",
-            "what it is of is kept: make room, or choose another place",
+            "its source is kept: make room, or choose another place",
         ) from None
     return file
 
 
 def make(file: Path, content: bytes) -> None:
-    """Writes a file that is not there yet: of two Runs that start at once in one folder, one is
+    """Writes a file that must not exist: if two Runs start at once in one folder, one is
     refused."""
     with file.open("xb") as stream:
         try:
@@ -234,7 +235,7 @@ def make(file: Path, content: bytes) -> None:
 
 
 def remove_run(folder: Path) -> None:
-    # Only what a Run consists of: whatever else lies in the folder stays.
+    # Removes only a Run's files: other files in the folder stay.
     for seed in folder.glob("seed-*"):
         shutil.rmtree(seed)
     for name in (META, SCENARIO):
@@ -258,7 +259,7 @@ def read_meta(file: Path) -> Meta:
 
 
 def content_of(file: Path, most: int | None = None) -> bytes:
-    """A file of a Run. `most`: bytes that it may have; None: as many as there is memory for."""
+    """The content of a file of a Run. `most`: limit in bytes; None: the free memory."""
     try:
         if file.is_file():
             size, room = file.stat().st_size, free_memory() if most is None else most
@@ -276,7 +277,8 @@ def content_of(file: Path, most: int | None = None) -> bytes:
 
 
 def read_table(file: Path, content: bytes, meta: Meta) -> pl.DataFrame:
-    """A table of this Run: its columns as `TABLES` has them, its names among the Run's.
+    """Reads a table of this Run and checks it: its columns against `TABLES`, its names against the
+    Run's.
 
     A column that was added after the Run was made is null. Older formats may have numbers of
     another type.
@@ -284,7 +286,7 @@ def read_table(file: Path, content: bytes, meta: Meta) -> pl.DataFrame:
     import polars as pl
 
     try:
-        # From memory: polars takes no name of a file that is not UTF-8.
+        # From memory: polars does not accept a file name that is not UTF-8.
         table = None
         if len(content) < FEW_BYTES:
             table = pl.read_parquet(io.BytesIO(content), n_rows=FEW_ROWS + 1)
@@ -302,11 +304,11 @@ def read_table(file: Path, content: bytes, meta: Meta) -> pl.DataFrame:
 
 
 def _check_rows(file: Path, rows: int, size: int) -> None:
-    """Refuses a table that has far more rows than what takes these bytes, or than there is memory
-    for: a few bytes of Parquet may stand for any number of equal rows."""
+    """Refuses a table with far more rows than its bytes justify, or than memory allows: a few bytes
+    of Parquet may stand for any number of equal rows."""
     takes = rows * ROW_BYTES_READ
     if rows > MOST_ROWS_PER_BYTE * size:
-        raise damaged(file, f"{rows} rows in {size} bytes are none that sojourn wrote")
+        raise damaged(file, f"{rows} rows in {size} bytes are more than sojourn writes")
     if (free := free_memory()) is not None and takes > free:
         raise RunError(
             f"{file} has {rows} rows, which take about {takes / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free",
@@ -321,17 +323,17 @@ def _shape(name: str) -> list[tuple[str, Any]]:
 
 
 def _brought_up(file: Path, table: pl.DataFrame, *, old: bool) -> pl.DataFrame:
-    """A table with the columns that it should have, of those that it has."""
+    """Completes an older table to its declared columns."""
     import polars as pl
 
     columns = TABLES[file.stem].columns
     found = dict(table.schema)
     unknown = sorted(set(found) - {column.name for column in columns})
     missing = [column for column in columns if column.name not in found]
-    # What is added to a format that has Runs already may be null.
+    # Columns that were added to an existing format may be null.
     never_lacked = any(column.null is None for column in missing) and not old
     if unknown or never_lacked or len(missing) == len(columns):
-        raise damaged(file, f"it is no table {file.stem!r}")
+        raise damaged(file, f"it is not a table {file.stem!r}")
     for column in columns:
         has = found.get(column.name, dtype(column))
         if has != dtype(column) and not (
@@ -350,13 +352,13 @@ def _brought_up(file: Path, table: pl.DataFrame, *, old: bool) -> pl.DataFrame:
 
 
 def _strangers(name: str, table: pl.DataFrame, meta: Meta) -> str | None:
-    """What shows that a table is of another Run."""
+    """Why a table belongs to another Run; None: it does not."""
     known = {"link": [link.name for link in meta.links], "flow": [flow.name for flow in meta.flows]}
     for column in TABLES[name].columns:
         whose = known.get(column.kind)
         if whose is not None and not _names_in(table[column.name]) <= set(whose):
             return f"it has a {column.name} that the Run has not"
-    # Of a measurement a later repeat may have brought more.
+    # A later repeat of a measurement may have added links and flows.
     key = name.removesuffix("s")
     if (
         name in ("links", "flows")
@@ -370,7 +372,7 @@ def _strangers(name: str, table: pl.DataFrame, meta: Meta) -> str | None:
 
 
 def _names_in(column: pl.Series) -> set[str]:
-    # Of a short column, the call of `unique` costs more than all of its values.
+    # On a short column, the call of `unique` costs more than its values.
     return set((column.unique() if len(column) > _LONG else column).to_list())
 
 

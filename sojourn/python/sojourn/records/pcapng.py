@@ -1,11 +1,11 @@
-"""A Run's packets as a capture file, pcapng, as Wireshark and tcptrace read it.
+"""A Run's packets as a capture file, pcapng, for Wireshark and tcptrace.
 
-A capture has an interface for each link. Its packets are stamped in ns of the run as they leave the
-link's queue: what tcpdump sees of what a device sends. Headers are those of the table `headers`,
-without the data behind them; checksums are those of data that are all 0. A flow's source has the
-address 10.0.x.y, its far end 10.1.x.y, whichever host they are in the scenario. Each connection of
-a flow has a port of its own, up to 256 of them. Packets are in Ethernet's frames, whatever the link:
-every program reads those, while libpcap 1.10.3 reads no file of several interfaces of bare IP.
+A capture has an interface for each link. Its packets have the time of the run, in ns, at which they
+leave the link's queue, as tcpdump records a device's egress. Headers are those of the table
+`headers`, without the data behind them; checksums assume data of zeros. A flow's source has the
+address 10.0.x.y and its far end 10.1.x.y, whatever their hosts in the scenario. Each connection of
+a flow has a port of its own, up to 256 of them. Packets are in Ethernet frames, whatever the link:
+every program reads those, while libpcap 1.10.3 reads no file with several interfaces of bare IP.
 
 Formats: draft-ietf-opsawg-pcapng (section header, interface description and enhanced packet
 blocks), RFC 791, RFC 9293 §3.1, RFC 7323 §3, RFC 2018 §§2-3, RFC 9768 §3.2.3, RFC 768, RFC 792.
@@ -32,7 +32,7 @@ _FRAME_BYTES, _IP_BYTES, _TCP_BYTES, _MOST_OPTIONS = 14, 20, 20, 40
 _SOURCE, _FAR = 10 << 24, 10 << 24 | 1 << 16
 _PORT, _FAR_PORT = 40_000, 5001
 _IDLE_WINDOW, _SYN_WINDOW = 502, 64_240
-"""Of what the source sends, whose window the model doesn't have."""
+"""The receive windows of the source, which the model does not have."""
 _SYN = 2
 _NOP = 1
 _HEAD = 28
@@ -41,7 +41,7 @@ _CHUNK = 100_000
 
 
 def capture(run: Run, seed: int) -> bytes:
-    """One seed of a Run as a capture. RunError: its headers were not recorded."""
+    """Returns one seed of a Run as a capture. Raises RunError if its headers were not recorded."""
     table = run.table("headers", seed)
     names = [link.name for link in run.meta.links]
     numbered = table.with_columns(
@@ -82,7 +82,7 @@ def _interface(name: str, rate_bps: int | None) -> bytes:
 
 
 class _Columns:
-    """The table's columns as numbers, and where they are null."""
+    """The table's columns as numbers, and whether they are null."""
 
     def __init__(self, table: pl.DataFrame) -> None:
         self.table = table
@@ -95,17 +95,17 @@ class _Columns:
 
 
 def _blocks(table: pl.DataFrame) -> bytes:
-    """Enhanced packet blocks, a row each."""
+    """Enhanced packet blocks, one for each row."""
     columns = _Columns(table)
     packets, headers = _packets(columns)
     ends = _HEAD + _FRAME_BYTES
     rows = np.zeros((table.height, ends + packets.shape[1] + 2 + 4), dtype=np.uint8)
     rows[:, ends : ends + packets.shape[1]] = packets
     rows[:, _HEAD:ends] = _frames(packets)
-    kept, whole = _FRAME_BYTES + headers, _FRAME_BYTES + columns["bytes"]
-    padded = (kept + 3) & ~3
+    captured, length = _FRAME_BYTES + headers, _FRAME_BYTES + columns["bytes"]
+    padded = (captured + 3) & ~3
     time, total = columns["t_ns"], padded + _HEAD + 4
-    head = [np.full_like(time, 6), total, columns["link"], time >> 32, time, kept, whole]
+    head = [np.full_like(time, 6), total, columns["link"], time >> 32, time, captured, length]
     for n, values in enumerate(head):
         rows[:, 4 * n : 4 * n + 4] = _little(values)
     everyone = np.arange(table.height)[:, None]
@@ -123,7 +123,7 @@ def _big(values: _Numbers, width: int) -> _Bytes:
 
 
 def _frames(packets: _Bytes) -> _Bytes:
-    """Ethernet's headers, with addresses made of IP's."""
+    """Ethernet headers, with addresses that follow from IP's."""
     frames = np.zeros((len(packets), _FRAME_BYTES), dtype=np.uint8)
     frames[:, [0, 6]] = 2
     frames[:, 2:6], frames[:, 8:12] = packets[:, 16:20], packets[:, 12:16]
@@ -132,13 +132,13 @@ def _frames(packets: _Bytes) -> _Bytes:
 
 
 def _packets(columns: _Columns) -> tuple[_Bytes, _Numbers]:
-    """The headers of each packet from IP's on, and how many bytes of them there are."""
-    protocol, whole = columns["protocol"], columns["bytes"]
-    packets = np.zeros((len(whole), _IP_BYTES + _TCP_BYTES + _MOST_OPTIONS), dtype=np.uint8)
+    """The headers of each packet from IP on, and their lengths in bytes."""
+    protocol, length = columns["protocol"], columns["bytes"]
+    packets = np.zeros((len(length), _IP_BYTES + _TCP_BYTES + _MOST_OPTIONS), dtype=np.uint8)
     tcp = protocol == _TCP
-    room = np.where(tcp, whole - columns["payload_bytes"] - _IP_BYTES - _TCP_BYTES, 0)
+    room = np.where(tcp, length - columns["payload_bytes"] - _IP_BYTES - _TCP_BYTES, 0)
     room = room.clip(0, _MOST_OPTIONS) & ~3
-    kept = np.where(tcp, _IP_BYTES + _TCP_BYTES + room, _IP_BYTES + 8)
+    captured = np.where(tcp, _IP_BYTES + _TCP_BYTES + room, _IP_BYTES + 8)
     back, flow = columns["reply"] == 1, columns["flow"]
     addresses = (_SOURCE + 1 + flow, _FAR + 1 + flow)
     ends = [np.where(back, addresses[1 - n], addresses[n]) for n in (0, 1)]
@@ -152,9 +152,9 @@ def _packets(columns: _Columns) -> tuple[_Bytes, _Numbers]:
     _icmp(above, columns, np.flatnonzero(protocol == _ICMP))
     _tcp(above, columns, room, np.flatnonzero(tcp))
     # A pseudo header: addresses, protocol, length (RFC 9293 §3.1).
-    pseudo = packets[:, 12:20].view(">u2").sum(axis=1, dtype=np.int64) + protocol + whole - 20
+    pseudo = packets[:, 12:20].view(">u2").sum(axis=1, dtype=np.int64) + protocol + length - 20
     above[tcp, 16:18] = _checksum(above[tcp], pseudo[tcp])
-    return packets, kept
+    return packets, captured
 
 
 def _checksum(headers: _Bytes, more: _Numbers | int = 0) -> _Bytes:
@@ -201,7 +201,7 @@ def _tcp(above: _Bytes, columns: _Columns, room: _Numbers, rows: _Numbers) -> No
     until = _TCP_BYTES + room
     at = np.full(len(room), _TCP_BYTES)
     for here, option in _options(columns):
-        # What the packet has no room for is left out.
+        # An option that does not fit into the packet is left out.
         fits = rows[here[rows] & (at[rows] + option.shape[1] <= until[rows])]
         above[fits[:, None], at[fits][:, None] + np.arange(option.shape[1])] = option[fits]
         at[fits] += option.shape[1]
@@ -213,7 +213,7 @@ def _tcp(above: _Bytes, columns: _Columns, room: _Numbers, rows: _Numbers) -> No
 
 
 def _options(columns: _Columns) -> Iterator[tuple[NDArray[np.bool_], _Bytes]]:
-    """Which packets have an option, and its bytes in each."""
+    """For each option, the packets that have it, and its bytes in each."""
 
     def option(kind: int, *fields: tuple[str, int], nops: int = 0) -> _Bytes:
         size = 2 + sum(width for _, width in fields)
@@ -221,7 +221,7 @@ def _options(columns: _Columns) -> Iterator[tuple[NDArray[np.bool_], _Bytes]]:
         head = np.array([*[_NOP] * nops, kind, size], dtype=np.uint8)
         return np.hstack([np.tile(head, (columns.table.height, 1)), *parts])
 
-    # As Linux lays them out: from multiples of four on, where there is room for it.
+    # In Linux's layout: aligned to four bytes where there is room.
     syn, timed = columns["flags"] & _SYN != 0, columns.has("tsval")
     stamps = (("tsval", 4), ("tsecr", 4))
     yield columns.has("mss"), option(2, ("mss", 2))
@@ -238,7 +238,7 @@ def _options(columns: _Columns) -> Iterator[tuple[NDArray[np.bool_], _Bytes]]:
         yield last & ~further & alone, option(5, *fields, nops=2)
         yield last & ~further & ~alone, option(5, *fields)
     counters = ("accecn_e1b", "accecn_ceb", "accecn_e0b")
-    # Where the counter of ECT(1) is left out, the others stand in the other order.
+    # Without the counter of ECT(1), the others are in the reverse order.
     first = columns.has(counters[0])
     for kind, order, here in ((174, counters, first), (172, counters[::-1], ~first)):
         for many in (1, 2, 3):

@@ -1,14 +1,14 @@
-"""A Run: what an engine made of a scenario, in a folder.
+"""A Run: an engine's results for a scenario, in a folder.
 
     RUN/scenario.toml       the scenario as text, sweeps resolved
     RUN/meta.json           title, engine, version, seeds finished, names of links and flows, host (`sojourn.meta`)
     RUN/seed-1/*.parquet    one file per table, zstd
     RUN/seed-1/SHA256SUMS   a line for each of them, as sha256sum(1) writes and checks it; its own sum is in meta.json
 
-A seed is there whole or not at all: its tables are written to a temporary sibling, which is then
-renamed; only after that does meta.json, itself replaced in one step, name the seed. So a Run can be
-interrupted anywhere, and read while it grows. Whatever is read is checked first: its sum, its
-columns, and that it is of this Run's links and flows. Numbers and figures are made from Runs only:
+A seed is complete or does not exist. Its tables are written to a temporary sibling folder, which is
+then renamed. Only then does meta.json, itself replaced in one step, name the seed. So a Run may be
+interrupted at any time, and read while it grows. Each file is checked before use: its sum, its
+columns, and that its links and flows are this Run's. Numbers and figures are made only from Runs:
 `sojourn.metrics.summary(run)` computes the summary.
 """
 
@@ -54,12 +54,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-HELD_BYTES = 64 << 20
-"""Of tables that `holding` keeps in memory: those read last."""
+CACHE_BYTES = 64 << 20
+"""Limit for the tables that `holding` keeps in memory; the least recently read are dropped."""
 
 
-class Held:
-    """Tables that were read and checked, for who reads them again."""
+class TableCache:
+    """A cache of tables that were read and checked."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
@@ -67,13 +67,13 @@ class Held:
         self._bytes = 0
 
     def get(self, key: tuple[Path, int, str]) -> pl.DataFrame | None:
-        """The table, if it is held."""
+        """The table, if it is cached."""
         if key in self._tables:
             self._tables.move_to_end(key)
         return self._tables.get(key)
 
     def add(self, key: tuple[Path, int, str], table: pl.DataFrame) -> None:
-        """Holds it, in the place of those that were not read for longest."""
+        """Caches a table and evicts the least recently read ones."""
         self._tables[key] = table
         self._bytes += int(table.estimated_size())
         while self._bytes > self._most:
@@ -83,31 +83,31 @@ class Held:
 
 @contextlib.contextmanager
 def holding(runs: Iterable[Run]) -> Iterator[None]:
-    """While it lasts a table of these Runs is read from disk once, as long as there is room. What
-    draws a page reads each of them some ten times."""
-    mine = [run for run in runs if run._held is None]
-    held = Held(HELD_BYTES)
+    """Within this context a table of these Runs is read from disk once, if the cache has room. A
+    page reads each table about ten times."""
+    mine = [run for run in runs if run._cache is None]
+    cache = TableCache(CACHE_BYTES)
     for run in mine:
-        run._held = held
+        run._cache = cache
     try:
         yield
     finally:
         for run in mine:
-            run._held = None
+            run._cache = None
 
 
 @dataclass(frozen=True)
 class Packed:
-    """The tables of a seed as its folder will have them."""
+    """The tables of a seed, as files of its folder."""
 
     files: Mapping[str, bytes]
-    """Content by name: the tables, and last the list of their sums."""
+    """Content by name: the tables and, last, the list of their sums."""
     checksum: str
     """SHA-256 of that list."""
 
 
 class Run:
-    """A Run on disk. `Run.open(path)` reads one; `Run.create` starts one, `add_seed` fills it.
+    """A Run on disk. `Run.open(path)` opens one; `Run.create` starts one, `add_seed` adds to it.
 
     >>> import sojourn
     >>> short = sojourn.load("home-uplink").with_(duration="3 s", warmup="1 s")
@@ -123,13 +123,13 @@ class Run:
         self.path = path
         self.meta = meta
         self.numbers: dict[int, Numbers] = {}
-        """What `sojourn.metrics` made of the tables of seeds, in this process."""
+        """Numbers that `sojourn.metrics` computed from the seeds' tables, in this process."""
         self._as_text: dict[int, tuple[object, str]] = {}
-        """The links and flows of `meta`, and what they are in meta.json, by identity."""
-        self._held: Held | None = None
+        """The links and flows of `meta` as text of meta.json, by identity."""
+        self._cache: TableCache | None = None
         self._sums: dict[int, dict[str, str]] = {}
         self._written: tuple[int, ...] = ()
-        """Tells the meta.json that this object wrote last from any other."""
+        """Identity of the meta.json that this object wrote last."""
         self._unnamed = False
 
     def __repr__(self) -> str:
@@ -137,7 +137,7 @@ class Run:
         return f"<Run {self.meta.label or self.meta.title!r} ({self.meta.engine}, {seeds}) in {self.path}>"
 
     def _repr_html_(self) -> str:
-        """For a notebook: what was run. `sojourn.summary` has the numbers."""
+        """Describes the Run in a notebook. `sojourn.summary` has the numbers."""
         meta = self.meta
         settings = ", ".join(f"{key} = {value}" for key, value in meta.settings.items())
         refused = "; ".join(meta.invalid)
@@ -168,18 +168,18 @@ class Run:
 
     @property
     def name(self) -> str:
-        """How to call this Run in a table or legend: its label, or its title where it has none."""
+        """The Run's name in a table or legend: its label, or its title if it has none."""
         return self.meta.label or self.meta.title
 
     @property
     def scenario_text(self) -> str:
-        """The scenario as it was given, sweeps resolved (TOML); of a measurement what was asked."""
+        """The scenario, sweeps resolved (TOML); for a measurement, its options."""
         text = content_of(self.path / SCENARIO).decode(errors="replace").replace("\r\n", "\n")
         return sanitize.plain(text, lines=True)
 
     def tables(self, seed: int | None = None) -> tuple[str, ...]:
-        """Names of the tables that this Run holds of a seed (None: of its first); those of
-        `ON_REQUEST` only if they were asked for."""
+        """Names of the tables that this Run has for a seed (None: for its first). Tables of
+        `ON_REQUEST` are there only if the scenario records them."""
         if not self.seeds:
             return ()
         folder = self._seed_folder(self.seeds[0] if seed is None else seed)
@@ -202,10 +202,10 @@ class Run:
         return pl.concat(frames)
 
     def check_sums(self, tables: Iterable[str] = TABLES) -> None:
-        """Holds every file of these tables against its SHA-256, without reading what is in it.
+        """Checks every file of these tables against its SHA-256, without parsing it.
 
         Raises:
-            RunError: one is damaged or missing.
+            RunError: a file is damaged or missing.
         """
         if self.meta.format < 2:
             return
@@ -217,10 +217,11 @@ class Run:
             raise
 
     def forget_damaged(self) -> None:
-        """Names no seed any more of which a file is damaged or missing, so that it is run again."""
-        whole = tuple(seed for seed in self.seeds if self._is_whole(seed))
-        if whole != self.seeds:
-            self.meta = dataclasses.replace(self.meta, seeds=whole)
+        """Removes seeds with damaged or missing files from the list of finished ones, so that they
+        are run again."""
+        intact = tuple(seed for seed in self.seeds if self._is_whole(seed))
+        if intact != self.seeds:
+            self.meta = dataclasses.replace(self.meta, seeds=intact)
             self._unnamed = True
 
     def _is_whole(self, seed: int) -> bool:
@@ -236,14 +237,14 @@ class Run:
             self._check_sum(folder / name, content_of(folder / name), seed)
 
     def sums(self, seed: int) -> Mapping[str, str]:
-        """The SHA-256 of each table of a seed; seeds whose tables are equal have the same."""
+        """The SHA-256 of each table of a seed; equal for seeds with equal tables."""
         return {name.removesuffix(".parquet"): each for name, each in self._listed(seed).items()}
 
     def _read(self, name: str, seed: int) -> pl.DataFrame:
         if seed not in self.seeds:
             finished = ", ".join(map(str, self.seeds)) or "none"
             raise RunError(f"{self.path}: seed {seed} has not finished", f"finished: {finished}")
-        held = None if self._held is None else self._held.get((self.path, seed, name))
+        held = None if self._cache is None else self._cache.get((self.path, seed, name))
         if held is not None:
             return held
         file = self._seed_folder(seed) / f"{name}.parquet"
@@ -257,12 +258,11 @@ class Run:
             self._check_sum(file, content, seed)
             table = read_table(file, content, self.meta)
         except RunError:
-            # With `force` another process may have put a Run of its own there since this one was
-            # opened.
+            # With `force` another process may have replaced the Run since it was opened.
             self._check_ours()
             raise
-        if self._held is not None:
-            self._held.add((self.path, seed, name), table)
+        if self._cache is not None:
+            self._cache.add((self.path, seed, name), table)
         return table
 
     def _check_sum(self, file: Path, content: bytes, seed: int) -> None:
@@ -328,9 +328,9 @@ class Run:
     def create(
         cls, path: str | os.PathLike[str], meta: Meta, scenario: str, *, force: bool = False
     ) -> Run:
-        """Starts a Run: the folder, the scenario, meta.json without seeds.
+        """Starts a Run: makes the folder, the scenario, and meta.json without seeds.
 
-        A folder with something in it is refused, unless it is a Run and `force` says it may go.
+        A folder that is not empty is refused, unless it is a Run and `force` is given.
         """
         folder = Path(path)
         check_vacant(folder, scenario, force=force)
@@ -369,12 +369,13 @@ class Run:
         tables: Mapping[str, Mapping[str, np.ndarray[Any, Any]]] | SeedTables,
         causes: Sequence[str],
     ) -> Packed:
-        """The tables of a seed as files, in memory; without the GIL, so for any thread.
+        """Returns the tables of a seed as files, in memory. Releases the GIL, so any thread may
+        call it.
 
         `causes`: see `Names`.
 
         Raises:
-            ValueError: a table is not as it is declared.
+            ValueError: a table differs from its declaration.
         """
         links = [link.name for link in self.meta.links]
         flows = [flow.name for flow in self.meta.flows]
@@ -393,8 +394,9 @@ class Run:
     ) -> None:
         """Writes the tables of a finished seed: all of them or, if that fails, none.
 
-        `causes`: see `Names`. `invalid`: why these tables can't be trusted, if they can't. `named`:
-        meta.json names the seed at once; else `name_seeds` does it later, for several in one step.
+        `causes`: see `Names`. `invalid`: why these tables are invalid, if they are. `named`:
+        meta.json names the seed at once; otherwise `name_seeds` does it later, for several seeds in
+        one step.
         """
         packed = tables if isinstance(tables, Packed) else self.pack(tables, causes)
         self._check_ours()
@@ -406,7 +408,7 @@ class Run:
                 for name, content in packed.files.items():
                     (temporary / name).write_bytes(content)
                 if target.exists():
-                    # It is removed when meta.json no longer names it.
+                    # It is removed once meta.json no longer names it.
                     os.replace(target, stack.enter_context(cleanup.beside(target)))
                 os.replace(temporary, target)
                 self.meta = dataclasses.replace(
@@ -424,11 +426,11 @@ class Run:
         except OSError as error:
             raise RunError(
                 f"seed {seed} could not be written to {self.path}: {error.strerror or error}",
-                "make room, or choose another folder with -o; the seeds that had finished are kept",
+                "make room, or choose another folder with -o; finished seeds are kept",
             ) from None
 
     def name_seeds(self) -> None:
-        """Writes meta.json, if it does not name all seeds that were added."""
+        """Writes meta.json, if it does not name all added seeds."""
         if not self._unnamed:
             return
         self._check_ours()
@@ -441,8 +443,8 @@ class Run:
             ) from None
 
     def ask(self, seeds: Sequence[int], fingerprint: str) -> None:
-        """More seeds are to come: all that are asked for now, and the fingerprint of what will then
-        have been run."""
+        """Announces further seeds: `seeds` are all requested ones, `fingerprint` is that of the
+        complete Run."""
         self._check_ours()
         self.meta = dataclasses.replace(
             self.meta, seeds_asked=tuple(seeds), fingerprint=fingerprint
@@ -456,14 +458,14 @@ class Run:
             ) from None
 
     def _check_ours(self) -> None:
-        """Refuses to mix tables of two Runs: with `force`, someone else may have taken the folder
-        meanwhile; or removed it."""
+        """Refuses to mix tables of two Runs: with `force`, another process may have replaced or
+        removed the folder."""
         file = self.path / META
-        if self._written and _told_apart(file) == self._written:
+        if self._written and _identity(file) == self._written:
             return
         if not file.is_file():
             raise RunError(
-                f"{self.path} is no Run any more: it was moved or removed meanwhile",
+                f"{self.path} is not a Run any more: it was moved or removed meanwhile",
                 "run it again, into a folder that stays",
             )
         if read_meta(file).fingerprint != self.meta.fingerprint:
@@ -473,20 +475,20 @@ class Run:
 
     def _write_meta(self) -> None:
         meta = self.meta
-        # Whichever seed finished first.
+        # Sorted, so that the order in which seeds finish does not matter.
         in_order = {"cpu_s": _in_order(meta.cpu_s), "checksums": _in_order(meta.checksums)}
-        # Its format first, and whatever it was: it is written in ours.
-        whole = {"format": FORMAT, **vars(meta), **in_order} | {"format": FORMAT}
-        lines = (f"  {json.dumps(key)}: {self._as_json(each)}" for key, each in whole.items())
+        # The format comes first, and it is ours, whatever the Run's was.
+        document = {"format": FORMAT, **vars(meta), **in_order} | {"format": FORMAT}
+        lines = (f"  {json.dumps(key)}: {self._as_json(each)}" for key, each in document.items())
         write_whole(self.path / META, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
-        self._written = _told_apart(self.path / META)
+        self._written = _identity(self.path / META)
         self._unnamed = False
 
     def _as_json(self, value: object) -> str:
         """A value of meta.json."""
         if value is not self.meta.links and value is not self.meta.flows:
             return _indented(value)
-        # Thousands, that stay as they are from seed to seed.
+        # Cached: there may be thousands of links and flows, which are the same for every seed.
         if id(value) not in self._as_text:
             self._as_text[id(value)] = (value, _indented(value))
         return self._as_text[id(value)][1]
@@ -497,7 +499,7 @@ def _indented(value: object) -> str:
 
 
 def _plain(value: object) -> Any:
-    """A part of a Meta as JSON has it."""
+    """A part of a Meta as plain values for JSON."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {key: _plain(each) for key, each in vars(value).items()}
     if isinstance(value, tuple):
@@ -510,16 +512,16 @@ def _plain(value: object) -> Any:
 def pack(
     tables: SeedTables, links: Sequence[str], flows: Sequence[str], causes: Sequence[str]
 ) -> Packed:
-    """See `Run.pack`; the names are those that the tables' numbers stand for."""
-    made = tables.parquet(links, flows, list(causes))
-    files = {f"{name}.parquet": content for name, content in made.items()}
+    """See `Run.pack`; `links`, `flows` and `causes` are the names for the tables' numbers."""
+    contents = tables.parquet(links, flows, list(causes))
+    files = {f"{name}.parquet": content for name, content in contents.items()}
     sums = (f"{hashlib.sha256(each).hexdigest()}  {name}\n" for name, each in files.items())
     listed = "".join(sums).encode()
     return Packed({**files, SUMS: listed}, hashlib.sha256(listed).hexdigest())
 
 
-def _told_apart(file: Path) -> tuple[int, ...]:
-    """What no file has that was put in this one's place; empty: there is none."""
+def _identity(file: Path) -> tuple[int, ...]:
+    """Identity of a file, which changes if the file is replaced; empty: there is no file."""
     try:
         found = file.stat()
     except OSError:
@@ -532,7 +534,7 @@ def _in_order(by_seed: Mapping[str, T]) -> dict[str, T]:
 
 
 def _with_reasons(known: Sequence[str], seed: int, reasons: Sequence[str]) -> tuple[str, ...]:
-    """Whichever seed finished first."""
+    """Adds the reasons of a seed, sorted by seed, whatever the order in which seeds finish."""
     others = [line for line in known if not line.startswith(f"seed {seed}: ")]
     return tuple(sorted([*others, *(f"seed {seed}: {each}" for each in reasons)], key=_seed_of))
 

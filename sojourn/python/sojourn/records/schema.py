@@ -1,10 +1,10 @@
-"""What tables are made of: `TABLES`, and an engine's columns as a DataFrame.
+"""The declaration of tables, `TABLES`, and an engine's columns as a DataFrame.
 
 crates/tables declares every table: `_core.TABLES` is that declaration, and nothing here repeats it.
 
-Every column has its unit in its name. Columns are integers, except means, the disciplines' own
-state and what may pass 2^63 in a run of years (reals), and names (strings). What there is none of
-is null; an engine hands it over as -1 in a column of integers, NaN in one of reals.
+Every column has its unit in its name. Columns are integers, with two exceptions: reals (means, the
+disciplines' own state, and sums that may pass 2^63 in a run of years) and names (strings). A
+missing value is null on disk. In an engine's columns it is -1 (integers) or NaN (reals).
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn._core import TABLES, ColumnSchema, TableSchema
 
-# polars and numpy take longer to import than a short Run takes: only what reads tables does it.
+# polars and numpy take longer to import than a short Run takes, so only code that reads tables
+# imports them.
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
@@ -36,10 +37,10 @@ __all__ = [
 ]
 
 NONE = -1
-"""How an engine's column of integers says "none"."""
+"""The missing value in an engine's column of integers."""
 
 ON_REQUEST = ("packets", "headers")
-"""Tables that a Run has only if `[record]` says so, by the same name."""
+"""Tables that a Run has only if `[record]` requests them, under the same name."""
 
 _NUMBERS = ("integer", "real")
 """Kinds of columns; the others are names."""
@@ -59,8 +60,7 @@ def names_of(table: str) -> tuple[str, ...]:
 
 
 def nothing(table: str, rows: int = 0) -> dict[str, np.ndarray[Any, Any]]:
-    """A table of so many rows that say nothing, as an engine hands it over: "none" in every
-    column."""
+    """A table of `rows` rows in which every value is missing, in an engine's form."""
     import numpy as np
 
     return {
@@ -73,27 +73,27 @@ def nothing(table: str, rows: int = 0) -> dict[str, np.ndarray[Any, Any]]:
 
 @dataclass(frozen=True)
 class Names:
-    """What the numbers in an engine's columns of links, flows and causes stand for."""
+    """The names for the numbers in an engine's columns of links, flows and causes."""
 
     links: Sequence[str]
     flows: Sequence[str]
     causes: Sequence[str]
 
     def of(self, column: ColumnSchema) -> Sequence[str]:
-        """The names that a column of numbers points into."""
+        """The names that a column's numbers index."""
         return {"link": self.links, "flow": self.flows, "cause": self.causes}[column.kind]
 
 
 def frame(name: str, columns: Mapping[str, np.ndarray[Any, Any]], names: Names) -> pl.DataFrame:
-    """One of an engine's tables as a DataFrame: its columns as declared, links, flows and causes
-    named."""
+    """One of an engine's tables as a DataFrame: its columns as declared, with names for links,
+    flows and causes."""
     import polars as pl
 
     expected = set(names_of(name))
     if set(columns) != expected:
         differing = sorted(set(columns) ^ expected)
         raise ValueError(f"the engine's table {name!r} is not as declared: {', '.join(differing)}")
-    # All columns in one query: one for each costs more than what it does.
+    # One query for all columns: a query for each would cost more than its work.
     given = pl.DataFrame({column.name: columns[column.name] for column in TABLES[name].columns})
     return given.select(
         _cells(column, given[column.name].dtype, names) for column in TABLES[name].columns
@@ -115,7 +115,7 @@ def _cells(column: ColumnSchema, given: pl.DataType, names: Names) -> pl.Expr:
 
 
 def columns(name: str, table: pl.DataFrame, names: Names) -> dict[str, np.ndarray[Any, Any]]:
-    """The reverse of `frame`: a table as the core takes it."""
+    """The reverse of `frame`: a table in the core's form."""
     return {
         column.name: _array(column, table[column.name], names) for column in TABLES[name].columns
     }

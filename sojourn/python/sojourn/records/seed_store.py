@@ -1,24 +1,25 @@
-"""Finished seeds, kept for whoever asks for them again: a file for each, by the hash of all that
-decides its tables.
+"""The store of finished seeds: a file for each, named by the hash of all that decides its tables.
 
     ~/.cache/sojourn/seeds/3f0a...   the tables of a seed (Parquet), its numbers, the CPU time it took
-                           bound     how many bytes they may take together, if that was ever said
-                           tickets   how much was put since they were last counted
+                           bound     the limit for all of them, bytes, if one was set
+                           tickets   the amount stored since the last count
 
-A file has three parts: the SHA-256 of the second, in digits; a line of JSON; what that line lists.
-One file, since a short run's eleven tables take longer to open than to read. It is written under
-another name and renamed, so a reader has a whole one or none. What a crash of the machine tore, or a
-disk spoilt, no sum fits: it is removed when it is asked for, and made anew. So nothing here waits
-for the disk (fsync).
+A file has three parts: the SHA-256 of the second, in digits; a line of JSON; the contents that the
+line lists. It is one file, since a short run's eleven tables take longer to open than to read. It
+is written under another name and renamed, so a reader gets a complete file or none. A file damaged
+by a crash of the machine or a bad disk fails its sum: it is removed when it is requested, and the
+seed is run again. So nothing here waits for the disk (fsync).
 
-To count thousands of files takes longer than a short run. So a process takes a ticket for a 512th
-of the bound before it puts that much, and whoever takes the 64th counts: of more than seven eighths
-of the bound it removes what was not taken for longest. The sum passes the bound, for each other
-process at work, by a ticket and the seed that it is just putting at most, whatever is killed. What is removed while another process reads it stays
-until it is closed.
+Counting thousands of files takes longer than a short run. So a process takes a ticket for a 512th
+of the bound before it stores that much, and the process that takes the 64th ticket counts. If the
+total exceeds seven eighths of the bound, it evicts the least recently used seeds. Each other
+running process can exceed the bound by at most a ticket and the seed that it is storing, even if
+processes are killed. A file that is removed while another process reads it stays until it is
+closed.
 
-The store is one user's: a folder that others may write to, or that is another's, is not used.
-Nothing depends on it. What can't be read is not there, and what can't be written is not kept.
+The store belongs to one user: a folder that others may write to, or that is another user's, is not
+used. Nothing depends on it. A file that can't be read counts as missing, and a seed that can't be
+written is not stored.
 """
 
 from __future__ import annotations
@@ -42,16 +43,16 @@ from sojourn.records.run import Packed
 from sojourn.records.schema import TABLES
 
 FORMAT = 1
-"""Of a file; part of every key."""
+"""Format of a file; part of every key."""
 BOUND = 5 * 10**9
-"""Bytes, unless told otherwise."""
+"""Default limit, bytes."""
 LEAST_FREE = 10**9
-"""Bytes of the disk: with less nothing is put."""
+"""Free bytes of the disk; with less, nothing is stored."""
 TICKETS = 64
-"""Between two counts; each is for `BOUND / (8 * TICKETS)`."""
+"""Tickets between two counts; each is for `BOUND / (8 * TICKETS)`."""
 SHARES = 8
-"""One of so many shares of the bound is left free by a count, and is the most that a seed may
-take."""
+"""A count leaves one of this many shares of the bound free, and a seed may take one share at
+most."""
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 _FILES = {SUMS, *(f"{name}.parquet" for name in TABLES)}
@@ -59,35 +60,35 @@ _FILES = {SUMS, *(f"{name}.parquet" for name in TABLES)}
 
 @dataclass(frozen=True)
 class StoredSeed:
-    """What is kept of a seed."""
+    """A seed in the store."""
 
     packed: Packed
     cpu_ns: int
-    """That it took when it was made."""
+    """CPU time of its run."""
     numbers: Mapping[str, bytes] = field(default_factory=dict)
-    """What was made of its tables, by what made it."""
+    """The numbers computed from its tables, by the hash of what computed them."""
 
 
 @dataclass(frozen=True)
 class Holding:
-    """What a store has."""
+    """The state of a store."""
 
     folder: Path
     entries: int
     bytes: int
     bound_bytes: int
     oldest_s: float | None
-    """When the seed that was not taken for longest was last taken or put, in seconds since 1970;
-    None: there is none."""
+    """When the least recently used seed was last read or written, in seconds since 1970; None: the
+    store is empty."""
     unused: str
-    """Why it is not used, in words; empty: it is."""
+    """Why it is not used; empty: it is used."""
 
 
 class SeedStore:
     """The store of this user.
 
     Raises:
-        UserError: nobody knows where this user's files lie.
+        UserError: this user's cache folder is not known.
     """
 
     def __init__(self) -> None:
@@ -101,22 +102,22 @@ class SeedStore:
         self.bound = _bound(self.folder)
         self.unused = _unused(self.folder, self.bound)
         self._room = 0
-        """Bytes that may be put before there has to be another ticket."""
+        """Bytes that may be stored before the next ticket is needed."""
         self._threads = threading.Lock()
 
     @property
     def usable(self) -> bool:
-        """Whether anything is taken or put."""
+        """Whether the store is used."""
         return not self.unused
 
     def take(self, key: str) -> StoredSeed | None:
-        """What is kept under this key; None: nothing, or nothing whole."""
+        """Returns the seed under this key; None: it is missing or damaged."""
         if self.unused:
             return None
         file = self.folder / key
         try:
             content = file.read_bytes()
-            # It is in use: others go first.
+            # Marks it as recently used: others are evicted first.
             os.utime(file)
         except OSError:
             return None
@@ -128,7 +129,7 @@ class SeedStore:
             return None
 
     def put(self, key: str, seed: StoredSeed) -> None:
-        """Keeps a seed, if there is room for it."""
+        """Stores a seed, if there is room for it."""
         parts = _written(key, seed)
         size = sum(map(len, parts))
         if self.unused or size > self.bound // SHARES:
@@ -142,17 +143,17 @@ class SeedStore:
                     file.writelines(parts)
                 os.replace(temporary, self.folder / key)
         except OSError as error:
-            # It would be so for the next one, too.
+            # The next write would fail, too.
             self.unused = f"can't write there: {error.strerror or error}"
 
     def holds_any(self) -> bool:
-        """Whether there is a seed, of whatever."""
+        """Whether there is any seed."""
         with contextlib.suppress(OSError), os.scandir(self.folder) as there:
             return any(_KEY.fullmatch(each.name) for each in there)
         return False
 
     def holding(self) -> Holding:
-        """What there is."""
+        """The state of the store."""
         found = _entries(self.folder)
         oldest = min((each.used_ns for each in found), default=None)
         return Holding(
@@ -165,16 +166,16 @@ class SeedStore:
         )
 
     def clear(self) -> int:
-        """Removes every seed; how many.
+        """Removes every seed; returns their number.
 
         Raises:
-            UserError: it can't.
+            UserError: a file can't be removed.
         """
         return self._cut(0)
 
     def set_bound(self, size: int) -> int:
-        """Says how many bytes all of them may take, and removes those that are too many; how many
-        it removed. 0: nothing is kept, and nothing taken.
+        """Sets the limit for all seeds, bytes, and evicts seeds down to it; returns how many it
+        evicted. 0: nothing is stored or read.
 
         Raises:
             UserError: it can't be written.
@@ -199,7 +200,7 @@ class SeedStore:
         return removed
 
     def _reserve(self, size: int) -> None:
-        """Makes sure that the bound has room for so many bytes more."""
+        """Reserves room for `size` more bytes within the bound."""
         ticket = max(1, self.bound // (SHARES * TICKETS))
         with self._threads:
             if size > self._room:
@@ -238,7 +239,7 @@ def _written(key: str, seed: StoredSeed) -> list[bytes]:
 
 
 def _read(key: str, content: bytes) -> StoredSeed:
-    """Raises ValueError or what JSON of another shape gives: it is not whole."""
+    """Parses a file. Raises ValueError, KeyError, TypeError or RecursionError if it is damaged."""
     digits, line, at = _head(content)
     _same(digits, line)
     about: dict[str, Any] = json.loads(line)
@@ -262,7 +263,7 @@ def _read(key: str, content: bytes) -> StoredSeed:
 
 
 def _head(content: bytes) -> tuple[str, bytes, int]:
-    """The sum of the line, the line, and where that ends."""
+    """The sum of the line, the line, and the position after it."""
     begins = content.index(b"\n") + 1
     ends = content.index(b"\n", begins) + 1
     return content[: begins - 1].decode(), content[begins:ends], ends
@@ -300,8 +301,8 @@ def _entries(folder: Path) -> list[_Entry]:
 
 
 def _shrink(folder: Path, most: int) -> int:
-    """Removes seeds, those first that were not taken for longest, until they take so many bytes at
-    most; how many."""
+    """Evicts the least recently used seeds until the store is at most `most` bytes; returns how
+    many it evicted."""
     found = sorted(_entries(folder), key=lambda each: each.used_ns)
     total = sum(each.size for each in found)
     removed = 0
@@ -317,10 +318,10 @@ def _shrink(folder: Path, most: int) -> int:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[int]:
-    """The file of the tickets, which one process has at a time."""
+    """Opens the file of the tickets, which one process at a time may use."""
     file = os.open(folder / "tickets", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     try:
-        # Where there are no such locks the bound is kept less exactly.
+        # Without such locks the bound is kept less exactly.
         with contextlib.suppress(ImportError):
             import fcntl
 
@@ -338,7 +339,7 @@ def _bound(folder: Path) -> int:
 
 
 def _unused(folder: Path, bound: int) -> str:
-    """Why a store is not used; empty: it is."""
+    """Why a store is not used; empty: it is used."""
     if bound == 0:
         return "its bound is 0"
     try:
