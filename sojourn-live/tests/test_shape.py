@@ -270,13 +270,13 @@ def test_the_ifb_s_name_is_one_that_linux_takes(name: str) -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"up": "18mbit", "qdisc": "red limit 400000 avpkt 1000"}, "no shaper is built with red"),
+        ({"up": "18mbit", "qdisc": "red limit 400000 avpkt 1000"}, "a shaper can't use red"),
         ({"qdisc": "fq_codell"}, "unknown queue discipline"),
         ({"qdisc": "codel variant rfc"}, "variant rfc"),
-        ({"qdisc": "adt"}, "no shaper is built with adt"),
+        ({"qdisc": "adt"}, "a shaper can't use adt"),
         ({"qdisc": "sfq ecn"}, "needs redflowlimit, which switches RED on"),
         ({"qdisc": "pie variant rfc"}, "variant rfc"),
-        ({"qdisc": "pfifo_fast"}, "no shaper is built with pfifo_fast"),
+        ({"qdisc": "pfifo_fast"}, "a shaper can't use pfifo_fast"),
         ({"qdisc": "cake bandwidth 20mbit"}, "bandwidth is not allowed here"),
         ({"qdisc": "cake docsis"}, "docsis is not allowed here"),
         ({"qdisc": "cake pppoe-ptm"}, "pppoe-ptm is not allowed here"),

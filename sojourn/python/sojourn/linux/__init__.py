@@ -1,2 +1,2 @@
-"""Traffic control of Linux's interfaces: `tc` writes its words, `rtnl` says the same to the kernel
-by netlink."""
+"""Traffic control of Linux's interfaces: `tc` writes its commands, `rtnl` sends the same to the
+kernel by netlink."""

@@ -1,7 +1,6 @@
-"""What the operations of `tc` say, as pyroute2 and the kernel take it: handles, options, size
-tables.
+"""Encodes the operations of `tc` for pyroute2 and the kernel: handles, options, size tables.
 
-Sums are tc(8)'s, so that the kernel is told by netlink what it would be told by the command. Pure.
+The arithmetic is tc(8)'s, so that the kernel gets by netlink what the command would send. No I/O.
 
 Source: linux/pkt_sched.h, linux/pkt_cls.h; tc-stab(8) for its table, which the kernel doesn't show.
 """
@@ -19,22 +18,22 @@ from sojourn.errors import UserError
 from sojourn.linux import tc
 from sojourn.scenario.qdisc import Qdisc
 
-# Disciplines that pyroute2 lacks and that look like one it has.
+# Disciplines that pyroute2 lacks, and that are encoded like one that it has.
 tcmsg.plugins.setdefault("bfifo", tcmsg.plugins["pfifo"])
 tcmsg.plugins.setdefault("pfifo_head_drop", tcmsg.plugins["pfifo"])
 
 
 class _AsItIs:
-    """A plugin of pyroute2 for disciplines whose options are bytes already: crates/tc has their
+    """A plugin of pyroute2 for disciplines whose options are encoded already: crates/tc has their
     layout."""
 
     options = nlmsg_atoms.cdata
 
 
-# sfq's is there, without depth and headdrop.
+# pyroute2 has sfq, but without depth and headdrop.
 tcmsg.plugins |= dict.fromkeys(("pie", "fq_pie", "dualpi2", "sfq"), _AsItIs)
 
-# Attributes of Linux 5.17 that pyroute2 lacks, behind those that it has.
+# Attributes of Linux 5.17 that pyroute2 lacks, after those that it has.
 _OPTIONS = tcmsg.plugins["fq_codel"].options
 if not any("SELECTOR" in name for name, _ in _OPTIONS.nla_map):
     _OPTIONS.nla_map = (
@@ -49,17 +48,17 @@ _SIZES = struct.Struct("BBhiIIII")
 _LINK_LAYERS = {"none": 1, "atm": 2}
 _HTB_INIT = 2
 _ASKABLE = 0b10011
-"""skip_hw, skip_sw, verbose."""
+"""The flags that may be set: skip_hw, skip_sw, verbose."""
 
 
 def handle(name: str) -> int:
-    """A handle as tc writes it: `1:`, `1:10`, hexadecimal."""
+    """Parses a handle in tc's form: `1:`, `1:10`, hexadecimal."""
     major, _, minor = name.partition(":")
     return int(major, 16) << 16 | int(minor or "0", 16)
 
 
 def handle_name(handle: int) -> str:
-    """The other way round."""
+    """Formats a handle in tc's form."""
     return (
         f"{handle >> 16:x}:{handle & 0xFFFF or '':x}" if handle & 0xFFFF else f"{handle >> 16:x}:"
     )
@@ -72,25 +71,25 @@ def options(qdisc: Qdisc | tc.Htb) -> dict[str, Any] | bytes:
         return {"attrs": [["TCA_HTB_INIT", {**glob, "direct_pkts": 0}]]}
     if (packed := qdisc.packed_options()) is not None:
         return packed
-    if (told := qdisc.options()) is None:
+    if (known := qdisc.options()) is None:
         raise UserError(
-            f"no shaper is built with {qdisc.kind}",
+            f"a shaper can't use {qdisc.kind}",
             "use fq_codel, codel, fq_pie, pie, dualpi2, sfq, cake, bfifo or pfifo",
         )
-    if any(name.startswith("TCA_") for name, _ in told):
-        return {"attrs": [list(each) for each in told]}
-    return dict(told)
+    if any(name.startswith("TCA_") for name, _ in known):
+        return {"attrs": [list(each) for each in known]}
+    return dict(known)
 
 
-def htb_class(asked: tc.SetClass) -> dict[str, Any]:
+def htb_class(wanted: tc.SetClass) -> dict[str, Any]:
     """A class's options."""
-    bytes_per_second = asked.bps // 8
-    ticks = _ticks(asked.burst_bytes, bytes_per_second)
+    bytes_per_second = wanted.bps // 8
+    ticks = _ticks(wanted.burst_bytes, bytes_per_second)
     most = 2**32 - 1
     one = {
         "rate": min(bytes_per_second, most),
-        "overhead": asked.overhead_bytes,
-        "mpu": asked.minimum_bytes,
+        "overhead": wanted.overhead_bytes,
+        "mpu": wanted.minimum_bytes,
     }
     each = {
         f"{word}{name}": value
@@ -99,10 +98,10 @@ def htb_class(asked: tc.SetClass) -> dict[str, Any]:
             ("", one["rate"]),
             ("_overhead", one["overhead"]),
             ("_mpu", one["mpu"]),
-            ("___reserved", _LINK_LAYERS[asked.cells]),
+            ("___reserved", _LINK_LAYERS[wanted.cells]),
         )
     }
-    params = {**each, "buffer": ticks, "cbuffer": ticks, "quantum": asked.quantum, "prio": 0}
+    params = {**each, "buffer": ticks, "cbuffer": ticks, "quantum": wanted.quantum, "prio": 0}
     attributes: list[list[Any]] = [
         ["TCA_HTB_PARMS", params],
         ["TCA_HTB_RTAB", True],
@@ -114,31 +113,31 @@ def htb_class(asked: tc.SetClass) -> dict[str, Any]:
 
 
 def _ticks(size: int, bytes_per_second: int) -> int:
-    """How long these bytes take, in the kernel's ticks of 64 ns, by way of whole microseconds as in
-    tc(8)."""
+    """The time that these bytes take, in the kernel's ticks of 64 ns, rounded to whole microseconds
+    as in tc(8)."""
     microseconds = size * 10**6 // bytes_per_second
     return microseconds * 1000 // 64
 
 
 def stab_of(extra: int) -> bytes:
-    """What is added to each length; an overhead alone needs no table."""
+    """A size table that adds `extra` to each length; an overhead alone needs no entries."""
     return struct.pack("HH", 4 + _SIZES.size, 1) + _SIZES.pack(0, 0, 0, extra, 0, 0, 0, 0)
 
 
 def everything_to(index: int) -> dict[str, Any]:
-    """u32's options: every packet is redirected to a device's egress."""
+    """u32's options for redirecting every packet to a device's egress."""
     action = {"kind": "mirred", "direction": "egress", "action": "redirect", "ifindex": index}
     kwargs = {"target": handle("1:1"), "keys": ["0x0/0x0+0"], "action": action}
     options: dict[str, Any] = tcmsg.plugins["u32"].get_parameters(kwargs)
     return options
 
 
-# ----------------------------------------------------------------------------- what is said again
+# ----------------------------------------------------------------------------- restoring
 
 
 def with_table(stab: bytes) -> bytes:
-    """The kernel doesn't show a size table's numbers; they follow from the rest as tc(8) computes
-    them."""
+    """Adds a size table's numbers, which the kernel doesn't show; they follow from the rest as
+    tc(8) computes them."""
     base = stab[4 : 4 + _SIZES.size]
     cell_log, size_log, _, _, layer, least, _, entries = _SIZES.unpack(base)
     if entries == 0:
@@ -159,7 +158,7 @@ def with_table(stab: bytes) -> bytes:
 
 
 def askable(options: bytes, flags_number: int) -> bytes:
-    """A filter's options without what the kernel answered in its flags (in_hw)."""
+    """A filter's options without the flags that the kernel adds in its answer (in_hw)."""
     out = bytearray(options)
     for number, at in _nested(options):
         if number == flags_number:
@@ -169,7 +168,7 @@ def askable(options: bytes, flags_number: int) -> bytes:
 
 
 def of_version(options: bytes) -> bytes:
-    """htb shows its full version and wants to be asked for the upper half of it."""
+    """htb's options with the version that it accepts: the upper half of the one that it shows."""
     out = bytearray(options)
     for number, at in _nested(options):
         if number == _HTB_INIT:
@@ -179,7 +178,7 @@ def of_version(options: bytes) -> bytes:
 
 
 def _nested(attributes: bytes) -> Iterator[tuple[int, int]]:
-    """Number and place of each attribute's value."""
+    """Number and position of each attribute's value."""
     at = 0
     while at + 4 <= len(attributes):
         length, number = struct.unpack_from("HH", attributes, at)

@@ -1,9 +1,9 @@
-"""A shaper for a live interface: from two rates, a queue discipline and a link layer to a list of
-operations. Pure.
+"""A shaper for a live interface: computes a list of operations from two rates, a queue discipline
+and a link layer. No I/O.
 
 Sent packets pass the shaper on the interface itself. Received packets are redirected to a device of
-our own (an IFB) and pass a shaper there. Both have the same tree (linux/tc): htb keeps the rate,
-the discipline is below it. cake is both in one. The shaper must be slower than the modem or the
+our own (an IFB) and pass a shaper there. Both have the same tree (linux/tc): htb limits the rate,
+the discipline is below it. cake does both. The shaper must be slower than the modem or the
 provider's device, so that packets wait here, under our discipline. It must also count what the link
 layer adds.
 
@@ -39,7 +39,7 @@ QUANTUM_BELOW_BPS = 100 * 10**6
 SMALL_QUANTUM = 300
 """fq_codel's quantum below that rate, so that small packets go before large ones."""
 SHORT_NS = 20 * 10**6
-"""Length of a queue whose only means against delay is its limit."""
+"""Length of a queue that limits delay only by its limit."""
 FEWEST_PACKETS = 4
 """Least limit of such a queue: three later packets must reveal a loss to its sender."""
 SHORT_LIMIT = 1001
@@ -59,7 +59,7 @@ LEAVES = (
 )
 """The disciplines that may be below htb here."""
 BY_ITSELF = ("sfq",)
-"""Those whose limit is the kernel's if nobody says another: it is shared by their flows."""
+"""Disciplines with the kernel's default limit, because their flows share it."""
 TUNNELS = (
     "wireguard",
     "tun",
@@ -80,14 +80,14 @@ TUNNELS = (
 
 @dataclass(frozen=True)
 class WantedShape:
-    """The shaper that a person asks for."""
+    """The shaper that the user wants."""
 
     up_bps: int | None
     """Rate of sent packets; None: not shaped."""
     down_bps: int | None
     """Rate of received packets; None: not shaped."""
     qdisc: str = "fq_codel"
-    """tc's words. What they leave open is chosen for the rate."""
+    """The discipline in tc's syntax; missing options are chosen for the rate."""
     link: LinkLayer | None = None
     """None: a packet is counted as Linux counts it."""
 
@@ -98,7 +98,7 @@ class ShapePlan:
 
     operations: tuple[tc.Operation, ...]
     notes: tuple[str, ...]
-    """Notes for the person, each a sentence or two."""
+    """Notes for the user, each a sentence or two."""
     ifb: str | None
     """The IFB for received packets."""
 
@@ -113,15 +113,15 @@ _OURS = re.compile(r'"([^" ]+) ([kMGT]?bit)/s"')
 
 
 def parse_shaped_rate(text: str) -> int:
-    """Bit/s of `18mbit` (tc's words) or `18 Mbit/s`. Refuses rates that no home or office has, and
-    what else a scenario refuses: `18Mbps` is bytes to tc and bits to a provider."""
+    """Parses `18mbit` (tc's syntax) or `18 Mbit/s` to bit/s. Refuses rates that no home or office
+    has, and those that a scenario refuses: `18Mbps` is bytes to tc and bits to a provider."""
     if bits := _BITS.fullmatch(text.strip()):
         bps = read_rate("".join(bits.groups()))
     else:
         try:
             bps = parse_rate(text)
         except UnitError as error:
-            # In a command line tc's word needs no quotes.
+            # On a command line tc's form needs no quotes.
             error.hint = _OURS.sub(lambda found: found[1] + found[2].lower(), error.hint)
             raise
     if not LEAST_BPS <= bps <= MOST_BPS:
@@ -134,10 +134,10 @@ def parse_shaped_rate(text: str) -> int:
 
 
 def plan(wanted: WantedShape, interface: Interface, former: Former) -> ShapePlan:
-    """The operations for an interface in its present state.
+    """Returns the operations for an interface in its present state.
 
     Raises:
-        UnitError: the discipline's words are wrong or not Linux's, or a rate does not fit this
+        UnitError: the discipline's text is wrong or not Linux's, or a rate does not fit this
             interface.
     """
     _check(wanted, interface)
@@ -170,8 +170,8 @@ def again(wanted: WantedShape, interface: Interface, ifb: str | None) -> list[tc
     operations: list[tc.Operation] = []
     for device, bps in ((interface.name, wanted.up_bps), (ifb, wanted.down_bps)):
         if device is not None and bps is not None:
-            # Made anew, because target and limit depend on the rate and not every discipline can
-            # change them in place.
+            # Created anew, because target and limit depend on the rate, and not every discipline
+            # can change them in place.
             operations.append(tc.DeleteQdisc(device, "root"))
             operations += _tree(device, bps, wanted, interface, arriving=device == ifb)
     return operations
@@ -213,10 +213,10 @@ def _tree(
         return [tc.AddQdisc(device, "root", tc.ROOT, cake)]
     link = wanted.link
     cells = link.cells if link else "none"
-    # PTM sends 65 bytes for each 64. htb has no word for it.
-    kept = bps * 64 // 65 if cells == "ptm" else bps
+    # PTM sends 65 bytes for each 64, and htb has no option for that.
+    shaped = bps * 64 // 65 if cells == "ptm" else bps
     more = link.overhead_bytes - interface.header_bytes if link else 0
-    burst = max(kept // 8000, one_packet(interface))
+    burst = max(shaped // 8000, one_packet(interface))
     return [
         # htb's own overhead can't be negative, which a link layer with less than Ethernet's header
         # needs.
@@ -225,14 +225,14 @@ def _tree(
             device,
             tc.ROOT,
             f"{tc.ROOT}1",
-            kept,
+            shaped,
             burst,
             min(burst, MANY_QUANTA),
             overhead_bytes=max(0, more),
             minimum_bytes=link.minimum_bytes if link else 0,
             cells="atm" if cells == "atm" else "none",
         ),
-        tc.AddQdisc(device, f"{tc.ROOT}1", tc.DISCIPLINE, leaf(wanted.qdisc, kept, interface)),
+        tc.AddQdisc(device, f"{tc.ROOT}1", tc.DISCIPLINE, leaf(wanted.qdisc, shaped, interface)),
     ]
 
 
@@ -242,11 +242,11 @@ def one_packet(interface: Interface) -> int:
 
 
 def leaf(words: str, bps: int, interface: Interface) -> Qdisc:
-    """The discipline below htb; what the words leave open is chosen for the rate."""
+    """The discipline below htb; missing options are chosen for the rate."""
     qdisc = Qdisc.parse(words)
     if qdisc.kind not in LEAVES:
         raise UserError(
-            f"no shaper is built with {qdisc.kind}", f"one of {', '.join((*LEAVES, 'cake'))}"
+            f"a shaper can't use {qdisc.kind}", f"one of {', '.join((*LEAVES, 'cake'))}"
         )
     given = set(re.split(r"[\s=]+", words.strip()))
     full = max(interface.mtu, LEAST_MTU) + interface.header_bytes
@@ -280,7 +280,7 @@ def _law(bps: int, packet_bytes: int, *, codel: bool) -> dict[str, int]:
 
 
 def doubts(wanted: WantedShape) -> list[str]:
-    """What its discipline's words probably don't mean."""
+    """Notes on options of its discipline that probably mean something else."""
     if wanted.qdisc.split()[:1] == ["cake"]:
         qdisc = Qdisc.live_cake(wanted.qdisc, LEAST_BPS, wanted.link, arriving=False)
     else:
@@ -294,7 +294,7 @@ def _notes(wanted: WantedShape, interface: Interface, former: Former) -> Iterato
     fastest = max(bps for bps in (wanted.up_bps, wanted.down_bps) if bps is not None)
     is_cake = wanted.qdisc.split()[:1] == ["cake"]
     if former.has_own_root and wanted.up_bps is not None:
-        yield f"{name} has a queue discipline that somebody put there ({former.root.kind if former.root else ''}); --undo puts it back"
+        yield f"{name} has a queue discipline that another program installed ({former.root.kind if former.root else ''}); --undo restores it"
     if former.has_ingress and wanted.down_bps is not None:
         yield f"{name} has filters for what arrives; they are out of action until --undo"
     if interface.kind == "wireless":
@@ -316,7 +316,7 @@ def _notes(wanted: WantedShape, interface: Interface, former: Former) -> Iterato
     if fastest >= CPU_WALL_BPS:
         yield f"{write_rate(fastest)}: a shaper takes much of a processor; look whether one is busy all the time while measuring"
     if not is_cake and wanted.link and wanted.link.cells == "ptm":
-        yield "PTM takes 65 bytes for each 64: htb has no word for that, so its rate is 64/65 of what was given"
+        yield "PTM takes 65 bytes for each 64: htb has no option for that, so its rate is 64/65 of the given one"
 
 
 def _bursts(interface: Interface, bps: int, wanted: WantedShape, is_cake: bool) -> str | None:

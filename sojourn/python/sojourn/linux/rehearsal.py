@@ -1,9 +1,9 @@
-"""Before an interface is changed: can what it has be put back, and will the kernel carry out what
-is wanted?
+"""Checks before an interface is changed: can its present state be restored, and will the kernel
+accept the operations?
 
-Not everything can be put back by saying it again: some disciplines (red) take more than they show.
-So it is tried first: in a namespace that is thrown away, a device of the same name, number and
-queues gets the same, and must then look the same to tc(8).
+Not every state can be restored from what the kernel shows: some disciplines (red) take more options
+than they show. So the restoration is tried first. In a temporary namespace, a device of the same
+name, number and queues gets the same state, and must then look the same to tc(8).
 
 Source: network_namespaces(7), unshare(2).
 """
@@ -32,9 +32,9 @@ T = TypeVar("T")
 _NEW_NAMESPACE = 0x40000000
 _DEFAULT = Path("/proc/sys/net/core/default_qdisc")
 _MOST_OTHERS = 200
-"""Devices that are doubled for a rehearsal."""
+"""Most devices that are copied for a rehearsal."""
 _OWN = re.compile(r"^qdisc \S+ 0: .*\n", re.MULTILINE)
-"""The kernel's default."""
+"""A line of a discipline that is the kernel's default."""
 
 
 class NoNamespaceError(UserError):
@@ -42,23 +42,23 @@ class NoNamespaceError(UserError):
 
 
 class NotRestorableError(UserError):
-    """What an interface has could not be put back as it was."""
+    """The interface's state could not be restored exactly."""
 
 
 def rehearse(former: Former, operations: Sequence[tc.Operation]) -> None:
-    """Tries in a namespace of its own whether the former state can be put back, then whether the
-    operations can be carried out.
+    """Tries, in a namespace of its own, to restore the former state, then to carry out the
+    operations.
 
-    Where nothing is to be put back and no namespace can be made (a container with CAP_NET_ADMIN
+    If there is nothing to restore and no namespace can be made (a container with CAP_NET_ADMIN
     alone), nothing is tried.
 
     Raises:
-        NotRestorableError: the former state would not be what it was.
-        RefusedError: an operation; by the kernel, in its words.
-        NoNamespaceError: none can be made, and one is needed.
+        NotRestorableError: the restored state would differ.
+        RefusedError: the kernel refuses an operation; has the kernel's message.
+        NoNamespaceError: a namespace is needed and can't be made.
     """
     with Kernel() as kernel:
-        # What filters send to other devices names these by number.
+        # Filters name other devices by number, so these are copied, too.
         others = (
             [kernel.former(name) for name in kernel.names() if name != former.name]
             if former.made
@@ -73,7 +73,7 @@ def rehearse(former: Former, operations: Sequence[tc.Operation]) -> None:
                     scratch.make_again(former)
                 except RefusedError as error:
                     raise NotRestorableError(f"{error.what}: {error.words}") from None
-                # What is the kernel's own differs between kinds of devices, and stays.
+                # The kernel's own disciplines differ between kinds of devices, and stay.
                 before, again = (
                     _OWN.sub("", words)
                     for words in (former.words, scratch.former(former.name).words)
@@ -93,25 +93,25 @@ def rehearse(former: Former, operations: Sequence[tc.Operation]) -> None:
 
 
 def _changed_default(former: Former) -> str:
-    """The kernel would put another default there than it did."""
+    """Why the kernel's default discipline would differ from the former one; "": it would not."""
     try:
         default = _DEFAULT.read_text().strip()
     except OSError:
-        # Not told in namespaces.
+        # The sysctl does not exist in namespaces.
         return ""
     fixed = {"noqueue", "noop", "mq", default}
     kinds = [one.kind for one in former.things if one.sort == "qdisc" and not one.handle]
-    found = next((kind for kind in kinds if kind not in fixed), None)
+    changed = next((kind for kind in kinds if kind not in fixed), None)
     return (
-        f"its default {found} would become {default} (sysctl net.core.default_qdisc)"
-        if found
+        f"its default {changed} would become {default} (sysctl net.core.default_qdisc)"
+        if changed
         else ""
     )
 
 
 def _hidden(former: Former) -> str:
-    """What the kernel has and does not show. Other disciplines of which it hides something refuse
-    to be made without."""
+    """The state that the kernel has and does not show; "": none. Other disciplines with hidden
+    state refuse to be made without it."""
     for one in former.things:
         # tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter.
         if one.kind == "netem" and any(one.attribute(OPTIONS)[20:24]):
@@ -129,19 +129,19 @@ def _double_all(scratch: Kernel, former: Former, others: Sequence[Former]) -> No
 
 
 def difference(before: Former, after: Former) -> str:
-    """The first thing that tc(8) shows otherwise; "" if there is none."""
+    """The first difference in what tc(8) shows; "": none."""
     return "" if before.words == after.words else _difference(before.words, after.words)
 
 
 def _difference(before: str, after: str) -> str:
     pairs = zip(before.splitlines(), after.splitlines(), strict=False)
-    one, other = next(((a, b) for a, b in pairs if a != b), (before.strip(), after.strip()))
-    return f"`{one.strip()}` would become `{other.strip()}`"
+    old, new = next(((a, b) for a, b in pairs if a != b), (before.strip(), after.strip()))
+    return f"`{old.strip()}` would become `{new.strip()}`"
 
 
 def in_a_namespace(work: Callable[[], T]) -> T:
-    """Calls `work` in a network namespace that is gone afterwards. It is a thread's own, so this
-    process stays where it is."""
+    """Calls `work` in a temporary network namespace. Only the thread enters it, so this process
+    stays in its own."""
     result: list[T] = []
     failed: list[BaseException] = []
 

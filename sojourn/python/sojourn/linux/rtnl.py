@@ -1,11 +1,11 @@
-"""The kernel's traffic control by netlink: carries out the operations of `tc`, keeps what was on an
-interface, puts it back.
+"""The kernel's traffic control by netlink: carries out the operations of `tc`, saves an interface's
+state and restores it.
 
-What an interface has is kept as the kernel says it: each queue discipline, class and filter with
-its attributes as they came. Putting back is saying the same to the kernel again, parents before
-children. What the kernel put there by itself (handle 0:) it puts there by itself again. Not
-everything can be put back that way: `rehearsal` tries it first. `encoding` has the words of netlink
-for tc's. Everything else about netlink is pyroute2's.
+The state is saved as the kernel reports it: each queue discipline, class and filter with its raw
+attributes. Restoring sends the same to the kernel again, parents before children. The kernel makes
+its own disciplines (handle 0:) again by itself. Not every state can be restored this way:
+`rehearsal` tries it first. `encoding` converts tc's operations to netlink. Everything else about
+netlink is pyroute2's.
 
 Source: rtnetlink(7), linux/pkt_sched.h, linux/pkt_cls.h, linux/rtnetlink.h.
 """
@@ -44,24 +44,24 @@ _DUMP = 0x300
 _EXCLUSIVE = 0x200
 _CREATE = 0x400
 _KIND, OPTIONS, _CHAIN, _STAB, _INGRESS_BLOCK, _EGRESS_BLOCK = 1, 2, 11, 8, 13, 14
-_SAID_AGAIN = {_KIND, OPTIONS, _CHAIN, _STAB, _INGRESS_BLOCK, _EGRESS_BLOCK}
-"""The attributes that are asked for; the others are counted or found out by the kernel."""
+_SENT_ATTRIBUTES = {_KIND, OPTIONS, _CHAIN, _STAB, _INGRESS_BLOCK, _EGRESS_BLOCK}
+"""The attributes to send; the kernel counts or derives the others."""
 _CLASSES = {"htb", "hfsc", "drr", "qfq"}
-"""Kinds of classes that somebody made; those of other disciplines come with them."""
+"""Kinds of classes that are created one by one; those of other disciplines come with the
+discipline."""
 _HOOKS = (0xFFFFFFF2, 0xFFFFFFF3)
-"""Of clsact: where its filters hang, in place of its handle."""
+"""The parents of clsact's filters, in place of its handle."""
 _FIRST_TABLE = 0x800
-"""The kernel's own hash table of the first preference of u32 on a parent; the next one's has the
-next number."""
+"""The kernel's own hash table of the first preference of u32 on a parent; the next preference's
+table has the next number."""
 _LINK = 3
-"""The attribute of a filter of u32 that goes on in another table (linux/pkt_cls.h:
-TCA_U32_LINK)."""
+"""The attribute of a u32 filter that links to another table (linux/pkt_cls.h: TCA_U32_LINK)."""
 _FLAGS = {"u32": 11, "flower": 22, "matchall": 3}
-"""The attribute of a filter's flags, in which the kernel also answers."""
+"""The attribute of a filter's flags, to which the kernel adds flags of its own."""
 
 
 class RefusedError(UserError):
-    """The kernel refused an operation. `words` are its own."""
+    """The kernel refused an operation. `words` is its message."""
 
     def __init__(self, what: str, words: str, code: int = 0) -> None:
         super().__init__(f"{what}: {words}")
@@ -70,7 +70,7 @@ class RefusedError(UserError):
 
 @dataclass(frozen=True)
 class Interface:
-    """What is known of an interface without asking for any right."""
+    """An interface's properties that need no privilege."""
 
     name: str
     index: int
@@ -79,18 +79,19 @@ class Interface:
     `bridge`, `veth`."""
     mtu: int
     header_bytes: int
-    """Of its link layer, in the length of a packet at its queue."""
+    """Link-layer header that is part of a packet's length at its queue."""
     queues: int
     queue_length: int
     up: bool
     speed_bps: int | None
     offloads: tuple[str, ...]
-    """Those by which packets of up to 64 kB pass a queue as one: `gro`, `tso`, `gso`, `lro`."""
+    """Offloads with which packets of up to 64 kB pass a queue as one: `gro`, `tso`, `gso`,
+    `lro`."""
 
 
 @dataclass(frozen=True)
 class TcObject:
-    """A queue discipline, a class or a filter, as the kernel said it."""
+    """A queue discipline, a class or a filter, as the kernel reported it."""
 
     sort: str
     """`qdisc`, `class`, `filter`."""
@@ -106,7 +107,7 @@ class TcObject:
         return self.attribute(_KIND).rstrip(b"\0").decode("ascii", "replace")
 
     def attribute(self, number: int) -> bytes:
-        """Empty where there is none."""
+        """The value of an attribute; empty if it is absent."""
         return next((value for one, _, value in self.attributes if one == number), b"")
 
     def to_json(self) -> dict[str, Any]:
@@ -115,17 +116,17 @@ class TcObject:
         return {**self.__dict__, "attributes": attributes}
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> TcObject:
-        """What `to_json` gave."""
+    def from_json(cls, fields: Mapping[str, Any]) -> TcObject:
+        """Reads the result of `to_json`."""
         attributes = tuple(
-            (number, flags, bytes.fromhex(value)) for number, flags, value in kept["attributes"]
+            (number, flags, bytes.fromhex(value)) for number, flags, value in fields["attributes"]
         )
-        return cls(**{**kept, "attributes": attributes})
+        return cls(**{**fields, "attributes": attributes})
 
 
 @dataclass(frozen=True)
 class Former:
-    """What an interface had."""
+    """The former state of an interface."""
 
     name: str
     index: int
@@ -134,7 +135,7 @@ class Former:
     things: tuple[TcObject, ...]
     """Parents before children."""
     words: str
-    """As tc(8) shows it."""
+    """The output of tc(8)."""
 
     @property
     def root(self) -> TcObject | None:
@@ -144,7 +145,7 @@ class Former:
 
     @property
     def has_own_root(self) -> bool:
-        """Somebody put it there; else it is the kernel's default."""
+        """Whether the root discipline was installed; otherwise it is the kernel's default."""
         return self.root is not None and self.root.handle != 0
 
     @property
@@ -153,7 +154,7 @@ class Former:
 
     @property
     def made(self) -> tuple[TcObject, ...]:
-        """What is to be made again."""
+        """The objects to be restored."""
         return tuple(one for one in self.things if _was_made(one))
 
     def to_json(self) -> dict[str, Any]:
@@ -161,14 +162,16 @@ class Former:
         return {**self.__dict__, "things": [one.to_json() for one in self.things]}
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> Former:
-        """What `to_json` gave."""
-        return cls(**{**kept, "things": tuple(TcObject.from_json(one) for one in kept["things"])})
+    def from_json(cls, fields: Mapping[str, Any]) -> Former:
+        """Reads the result of `to_json`."""
+        return cls(
+            **{**fields, "things": tuple(TcObject.from_json(one) for one in fields["things"])}
+        )
 
 
 def _table(thing: TcObject) -> int | None:
-    """The number of the hash table that a filter of u32 is; None: it is no table. From 0x800 on
-    they are the kernel's own."""
+    """The number of the hash table that a filter of u32 stands for; None: it is not a table. Tables
+    from 0x800 on are the kernel's own."""
     return (
         thing.handle >> 20
         if thing.kind == "u32" and thing.handle and not thing.handle & 0xFFFFF
@@ -181,7 +184,8 @@ def _was_made(thing: TcObject) -> bool:
         return thing.handle != 0
     if thing.sort == "class":
         return thing.kind in _CLASSES
-    # The first table of u32 comes with its first filter; what has no handle is a heading.
+    # The kernel makes u32's first table with its first filter; an entry without a handle is a
+    # heading.
     table = _table(thing)
     return thing.handle != 0 and (table is None or table < _FIRST_TABLE)
 
@@ -213,10 +217,10 @@ _SORTS = {
 
 
 class Kernel:
-    """This namespace's network, as long as the block. Of the thread that made it.
+    """The network of this thread's namespace, for the duration of the block.
 
     Raises:
-        RefusedError: by the kernel, whatever is asked.
+        RefusedError: the kernel refuses any request.
     """
 
     def __init__(self) -> None:
@@ -235,11 +239,11 @@ class Kernel:
     # ------------------------------------------------------------------------------------- looking
 
     def names(self) -> list[str]:
-        """Of the interfaces."""
+        """Names of the interfaces."""
         return [link.get_attr("IFLA_IFNAME") for link in self._links.get_links()]
 
     def interface(self, name: str) -> Interface | None:
-        """None: there is no such interface."""
+        """The interface; None: it does not exist."""
         link = self._link(name)
         if link is None:
             return None
@@ -270,7 +274,7 @@ class Kernel:
         return int(link["index"])
 
     def former(self, name: str) -> Former:
-        """What the interface has now."""
+        """The present state of an interface."""
         link = self._link(name)
         if link is None:
             raise RefusedError(name, "no such interface", errno.ENODEV)
@@ -282,14 +286,16 @@ class Kernel:
             hook for one in owners for hook in (_HOOKS if one.kind == "clsact" else (one.handle,))
         ]
         filters = [
-            one for parent in parents for one in _sown(self._things("filter", index, parent))
+            one
+            for parent in parents
+            for one in _filters_in_order(self._things("filter", index, parent))
         ]
         return Former(
             name,
             index,
             link.get_attr("IFLA_NUM_TX_QUEUES") or 1,
             link.get_attr("IFLA_TXQLEN") or 0,
-            (*_woven(qdiscs, classes), *filters),
+            (*_qdiscs_and_classes(qdiscs, classes), *filters),
             shown(name, parents),
         )
 
@@ -309,7 +315,7 @@ class Kernel:
             attributes = tuple(
                 (int(cell[0].removeprefix("TCA_")), int(cell.get_flags() or 0), bytes(cell[1]))
                 for cell in each["attrs"]
-                if cell[0] != "UNKNOWN" and int(cell[0].removeprefix("TCA_")) in _SAID_AGAIN
+                if cell[0] != "UNKNOWN" and int(cell[0].removeprefix("TCA_")) in _SENT_ATTRIBUTES
             )
             info = each["info"] if sort == "filter" else 0
             found.append(
@@ -390,7 +396,7 @@ class Kernel:
     # -------------------------------------------------------------------------------- putting back
 
     def put_back(self, former: Former) -> None:
-        """Makes the interface what it was."""
+        """Restores the interface's former state."""
         if self.former(former.name).has_ingress:
             self.do(tc.DeleteQdisc(former.name, "ingress"))
         if self.former(former.name).has_own_root:
@@ -398,9 +404,9 @@ class Kernel:
         self.make_again(former)
 
     def make_again(self, former: Former) -> None:
-        """Makes what somebody had made, on an interface that has the kernel's default."""
+        """Restores installed objects, on an interface that has the kernel's default."""
         index = self._index(former.name)
-        # Older kernels change the length when a discipline comes to a device that had none.
+        # Older kernels change the length when a device without a discipline gets one.
         if self._link(former.name).get_attr("IFLA_TXQLEN") != former.queue_length:
             self._links.link("set", index=index, txqlen=former.queue_length)
         for thing in former.made:
@@ -424,8 +430,8 @@ class Kernel:
                 ) from None
 
     def double(self, name: str, former: Former) -> None:
-        """A device that looks like another: name, number, queues. For rehearsals."""
-        asked = {
+        """Makes a device with another one's name, number and queues, for rehearsals."""
+        settings = {
             "ifname": name,
             "kind": "ifb",
             "num_tx_queues": former.queues,
@@ -433,10 +439,10 @@ class Kernel:
         }
         try:
             try:
-                self._links.link("add", index=former.index, **asked)
+                self._links.link("add", index=former.index, **settings)
             except NetlinkError:
-                # A new namespace has tunnels of its own on some hosts, with low numbers.
-                self._links.link("add", **asked)
+                # On some hosts a new namespace has tunnels, with low numbers.
+                self._links.link("add", **settings)
             self._links.link("set", index=self._index(name), state="up")
         except NetlinkError as error:
             raise _refused(f"ip link add name {name} type ifb", error) from None
@@ -448,25 +454,26 @@ def _refused(what: str, error: NetlinkError) -> RefusedError:
 
 
 def _ordered(things: Iterable[TcObject]) -> list[TcObject]:
-    """Each after what it hangs on: a discipline on a class of another, a class on a class."""
+    """Sorts objects so that each follows its parent: a discipline on a class of another, a class on
+    a class."""
     left, done = list(things), []
     while left:
         above = {one.handle for one in left if one.handle}
-        # What arrives hangs on itself.
+        # The ingress discipline is its own parent.
         ready = [one for one in left if _above(one) not in above - {one.handle}] or left
         done += ready
         left = [one for one in left if one not in ready]
     return done
 
 
-def _sown(filters: Sequence[TcObject]) -> list[TcObject]:
+def _filters_in_order(filters: Sequence[TcObject]) -> list[TcObject]:
     """The filters of one parent in an order in which they can be made. u32's hash tables can be
     filled and linked across preferences.
 
-    Preferences get the kernel's tables in the order in which they are first heard of, so that is
-    the order of those tables' numbers. First comes what makes each known: its own tables, of which
-    the kernel shows the latest first, or else a filter, one that links to no table if there is one.
-    Other links come last.
+    The kernel numbers the tables of preferences in the order in which the preferences first appear,
+    so that order is restored. Each preference begins with its own tables, of which the kernel shows
+    the latest first. If it has none, it begins with a filter, one without a link to a table if
+    there is one. Other links come last.
     """
     u32 = [one for one in filters if one.kind == "u32" and one.handle]
     own = {one.info: _table(one) or 0 for one in u32 if (_table(one) or 0) >= _FIRST_TABLE}
@@ -481,7 +488,7 @@ def _sown(filters: Sequence[TcObject]) -> list[TcObject]:
 
 
 def _links(thing: TcObject) -> bool:
-    """A filter of u32 that goes on in another table."""
+    """Whether it is a filter of u32 that links to another table."""
     if thing.kind != "u32":
         return False
     options, at = thing.attribute(OPTIONS), 0
@@ -497,8 +504,11 @@ def _above(thing: TcObject) -> int:
     return thing.parent if thing.sort == "class" else thing.parent & 0xFFFF0000
 
 
-def _woven(qdiscs: Sequence[TcObject], classes: Sequence[TcObject]) -> Iterator[TcObject]:
-    """A discipline, its classes, the disciplines below those: each after what it hangs on."""
+def _qdiscs_and_classes(
+    qdiscs: Sequence[TcObject], classes: Sequence[TcObject]
+) -> Iterator[TcObject]:
+    """Each discipline, then its classes, then the disciplines below those, so that each follows its
+    parent."""
     waiting = list(qdiscs)
     while waiting:
         one = waiting.pop(0)
@@ -525,11 +535,11 @@ def _said_again(thing: TcObject) -> Iterator[tuple[int, int, bytes]]:
 _COUNTED = re.compile(
     r"refcnt \d+ ?|direct_packets_stat \d+|\bref \d+ bind \d+|[ \t]+$", re.MULTILINE
 )
-"""What differs from moment to moment."""
+"""Counters, which change all the time."""
 
 
 def shown(device: str, parents: Sequence[int]) -> str:
-    """`tc -d qdisc`, `class` and `filter show` of a device, without what is counted.
+    """`tc -d qdisc`, `class` and `filter show` of a device, without counters.
 
     Raises:
         UserError: there is no tc.
@@ -537,18 +547,18 @@ def shown(device: str, parents: Sequence[int]) -> str:
     tc_program = shutil.which("tc", path=PATH)
     if tc_program is None:
         raise UserError(f"tc: not in {PATH}", "Debian: apt-get install iproute2")
-    asked = [["qdisc", "show", "dev", device], ["class", "show", "dev", device]]
-    asked += [
+    shows = [["qdisc", "show", "dev", device], ["class", "show", "dev", device]]
+    shows += [
         ["filter", "show", "dev", device, "parent", f"{one >> 16:x}:{one & 0xFFFF:x}"]
         for one in parents
     ]
-    said = []
-    for words in asked:
+    outputs = []
+    for words in shows:
         done = subprocess.run(
             [tc_program, "-d", *words], capture_output=True, text=True, check=False
         )
-        said.append(done.stdout)
-    return _COUNTED.sub("", "".join(said))
+        outputs.append(done.stdout)
+    return _COUNTED.sub("", "".join(outputs))
 
 
 # ------------------------------------------------------------------------------------- interfaces
@@ -575,7 +585,8 @@ def _kind(name: str, type_: int, virtual: str | None) -> str:
 
 
 def _speed(name: str) -> int | None:
-    """What the driver says; none for most virtual devices, or it is made up."""
+    """The speed that the driver reports; None for most virtual devices, whose drivers invent
+    one."""
     if not (_SYS / name / "device").exists():
         return None
     try:

@@ -1,4 +1,4 @@
-"""A shaper's operations as a simulated link has them: `shaper` and `qdisc` of a scenario. Pure."""
+"""A shaper's operations as a scenario's `shaper` and `qdisc` for a simulated link. No I/O."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from sojourn.linux.rtnl import Former, Interface
 from sojourn.scenario.qdisc import Qdisc
 
 ADDRESSES = frozenset({"nat", "nonat"})
-"""Words of cake about addresses that are translated. On a simulated line none is."""
+"""cake's options about translated addresses. A simulated line translates none."""
 
 
 def untouched(interface: Interface) -> Former:
-    """An interface on which nobody has put anything."""
+    """The state of an interface without installed disciplines."""
     return Former(interface.name, interface.index, interface.queues, interface.queue_length, (), "")
 
 
 def shaper_and_leaf(wanted: WantedShape, interface: Interface) -> tuple[str, str]:
-    """The words of the shaper, `none` where the discipline shapes itself, and those of the
-    discipline. `wanted` has one direction."""
+    """The texts of the shaper and of the discipline; the shaper is `none` if the discipline shapes
+    itself. `wanted` has one direction."""
     operations = plan(wanted, interface, untouched(interface)).operations
     class_ = next((one for one in operations if isinstance(one, tc.SetClass)), None)
     leaf = next(

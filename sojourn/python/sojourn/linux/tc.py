@@ -1,11 +1,11 @@
-"""Linux traffic control in its own words: the one module that writes tc(8)'s commands.
+"""Linux traffic control in its own syntax: the only module that writes tc(8)'s commands.
 
-A scenario's queue discipline, shaper and wire become lines for `tc -batch`. A discipline's words
-are its record's (crates/tc): everything is spelt out, so that no default of a kernel or of a tc
-decides anything; of those that Linux alone has the words are passed on as they are. What Linux does
-not have (adt, ns-2's red, a variant of CoDel) is refused, with what to write instead.
+A scenario's queue discipline, shaper and wire become lines for `tc -batch`. A discipline's options
+are those of its record (crates/tc). All are written out, so that no default of a kernel or of a tc
+matters; those of disciplines that only Linux has are passed on unchanged. Disciplines that Linux
+does not have (adt, ns-2's red, a variant of CoDel) are refused, with what to write instead.
 
-The tree on a device is the same everywhere: what limits the rate is `htb` with the handle 1:, the
+The tree on a device is the same everywhere: `htb` with the handle 1: limits the rate, and the
 discipline has the handle 10:.
 
     root  10: codel                                     the driver sends at the link's rate
@@ -13,10 +13,10 @@ discipline has the handle 10:.
     root   1: htb -- class 1:1 -- class 1:2 -- 10: codel    both: the shaper's class borrows nothing
 
 A shaper of a live interface is a list of operations, each a value: `command` writes one as a line
-for a terminal, and linux/rtnl says the same to the kernel.
+for a terminal, and linux/rtnl sends the same to the kernel.
 
-Source: tc-htb(8), tc-stab(8), tc-police(8), tc-matchall(8), tc-netem(8), tc-codel(8), tc-fq_codel(8), tc-red(8), tc-mirred(8),
-tc-cake(8), tc-u32(8), tc-skbedit(8), ip-link(8).
+Source: tc-htb(8), tc-stab(8), tc-police(8), tc-matchall(8), tc-netem(8), tc-codel(8),
+tc-fq_codel(8), tc-red(8), tc-mirred(8), tc-cake(8), tc-u32(8), tc-skbedit(8), ip-link(8).
 """
 
 import re
@@ -29,25 +29,25 @@ from sojourn.scenario.qdisc import Police, Qdisc, Shaper, default_burst
 from sojourn.scenario.realised import GilbertLoss, RandomLoss, StateLoss
 
 ROOT = "1:"
-"""Of htb."""
+"""Handle of htb."""
 DISCIPLINE = "10:"
-"""tc's numbers are hexadecimal: the kernel knows it as 0x100000."""
+"""tc's numbers are hexadecimal: the kernel's number of this handle is 0x100000."""
 DISCIPLINE_HANDLE = 0x10 << 16
 ETHERNET_HEADER = 14
-"""Linux counts a packet with it (skb->len at a qdisc)."""
+"""Linux includes it in a packet's length (skb->len at a qdisc)."""
 DELAY_LIMIT = 10_000_000
-"""Packets that netem may hold: a wire has no limit."""
+"""netem's limit in packets: a wire has none."""
 _LEAST_RATE = 8
-"""htb counts in bytes a second."""
+"""htb's rates are in bytes per second."""
 _FULL_PACKET = 1514
 _ORDERED = "1tbit"
-"""A rate at which netem keeps the order: with one, no packet overtakes another; a full packet takes
-12 ns."""
+"""A rate with which netem keeps packets in order; a full packet takes 12 ns."""
 
 
 @dataclass(frozen=True)
 class Transmitter:
-    """A rate for htb to keep where no driver keeps it, and what it charges for an IP packet."""
+    """The rate of a transmitter that htb replaces where no driver limits the rate, and the charge
+    for an IP packet."""
 
     bps: int
     overhead_bytes: int = 0
@@ -67,20 +67,21 @@ def queue(
     transmitter: Transmitter | None = None,
     queues: int = 1,
 ) -> list[str]:
-    """The lines that give a device its queue; of a card with several `queues`, all of them.
+    """Returns the lines that give a device its queue; for a card with several `queues`, all of
+    them.
 
-    `header_bytes` is what the discipline is to count beside the IP packet: where that is not
-    Linux's own 14, tc-stab(8) mends its count.
+    `header_bytes`: what the discipline counts beside the IP packet. If that is not Linux's own 14,
+    tc-stab(8) corrects its count.
 
     Raises:
-        UserError: Linux has no such discipline, or not this variant of it; a shaper faster than the
-            transmitter below it.
+        UserError: Linux has no such discipline, or not this variant of it; or the shaper is faster
+            than the transmitter below it.
     """
     words = qdisc.command(header_bytes)
     difference = header_bytes - ETHERNET_HEADER
     stab = f"stab overhead {difference} " if difference else ""
     if qdisc.child is not None:
-        # Linux counts a packet by the discipline of its queue.
+        # Linux computes a packet's length with the discipline of its queue.
         child = f"{stab}{qdisc.child.command(header_bytes)}"
         lines = [f"qdisc add dev {device} root handle {DISCIPLINE} {words}"]
         return lines + [
@@ -114,7 +115,7 @@ def queue(
 
 
 def _child_handle(queue: int) -> str:
-    """Of the discipline on a card's queue, the first 1."""
+    """The handle of the discipline on a card's queue; the first queue is 1."""
     return f"{(DISCIPLINE_HANDLE >> 16) + queue:x}:"
 
 
@@ -124,9 +125,9 @@ class Pin:
 
     protocol: str
     port: int
-    """Of its far end; of a ping the identifier."""
+    """Port of its far end; a ping's identifier."""
     back: bool
-    """The packets come from there."""
+    """Whether the packets come from the far end."""
     queue: int
     """The first is 0."""
 
@@ -146,16 +147,18 @@ def pins(device: str, pinned: Iterable[Pin]) -> list[str]:
 
 
 _PROTOCOLS = {"tcp": (6, 20), "udp": (17, 20), "icmp": (1, 24)}
-"""The number in the IP header, and where the source's port or the identifier stands."""
+"""The number in the IP header, and the position of the source's port or of the identifier."""
 
 
 def policer(device: str, police: Police, *, header_bytes: int) -> list[str]:
-    """The lines that give a device a policer before its queue.
+    """Returns the lines that give a device a policer before its queue.
 
-    A policer counts what the device does, with the Ethernet header: tc-stab(8) is the discipline's.
+    A policer counts like the device, with the Ethernet header: tc-stab(8) only affects the
+    discipline.
 
     Raises:
-        UserError: a packet counts less than with that header, for which tc has no words.
+        UserError: the policer charges less than a packet with that header, which tc can't
+            configure.
     """
     difference = header_bytes - ETHERNET_HEADER
     overhead = difference + police.overhead_bytes
@@ -180,7 +183,7 @@ def rate_change(device: str, transmitter: Transmitter, *, header_bytes: int) -> 
 def _transmission(device: str, transmitter: Transmitter, header_bytes: int) -> str:
     if transmitter.bps == 0:
         raise UserError("htb can't stand still: the rate has an outage", "write a rate above 0")
-    # The class is charged for what the discipline counts, which has the header already.
+    # The class is charged for the discipline's length, which includes the header already.
     overhead = transmitter.overhead_bytes - header_bytes
     if overhead < 0:
         raise UserError(
@@ -188,7 +191,7 @@ def _transmission(device: str, transmitter: Transmitter, header_bytes: int) -> s
             f"write an overhead of at least {header_bytes}",
         )
     charge = _charge(overhead, transmitter.minimum_bytes, transmitter.cells)
-    # A host's timer may be late: what it missed for up to 0.1 ms is made up for.
+    # A host's timer may be late: the burst makes up for up to 0.1 ms.
     burst = max(default_burst(transmitter.bps), transmitter.bps // (8 * 10_000))
     return f"dev {device} parent {ROOT} classid 1:1 {_class(transmitter.bps, burst, charge)}"
 
@@ -196,8 +199,8 @@ def _transmission(device: str, transmitter: Transmitter, header_bytes: int) -> s
 def _class(bps: int, burst: int, charge: str, quantum: int = _FULL_PACKET) -> str:
     if bps < _LEAST_RATE:
         raise UserError(f"htb has no rate of {bps} bit/s", f"the least is {_LEAST_RATE} bit/s")
-    # ceil and cburst are as rate and burst: one class alone has nobody to borrow from. The quantum
-    # shares between classes; without it the kernel complains of the one it would choose.
+    # ceil and cburst equal rate and burst, because a single class can't borrow. The quantum shares
+    # between classes; without it the kernel complains of the one it would choose.
     return (
         f"htb rate {bps}bit ceil {bps}bit burst {burst}b cburst {burst}b quantum {quantum}{charge}"
     )
@@ -214,8 +217,8 @@ def _charge(overhead: int, minimum: int, cells: str) -> str:
 
 
 def elsewhere(line: str, device: str) -> tuple[str, str] | None:
-    """A line that adds a discipline, as the root of another device: the discipline's name, the
-    line. None for other lines."""
+    """Rewrites a line that adds a discipline as the root of another device: returns the
+    discipline's name and the line; None for other lines."""
     found = _ADDS.match(line)
     if found is None:
         return None
@@ -226,7 +229,7 @@ def elsewhere(line: str, device: str) -> tuple[str, str] | None:
 
 @dataclass(frozen=True)
 class MadeByNetlink:
-    """A discipline for which tc may have no words, as a netlink message names it."""
+    """A discipline that tc may not support, as a netlink message."""
 
     device: str
     parent: int
@@ -234,7 +237,7 @@ class MadeByNetlink:
     handle: int
     kind: str
     overhead: int
-    """By tc-stab(8)."""
+    """As in tc-stab(8)."""
     options: bytes
 
 
@@ -242,7 +245,7 @@ AT_ROOT = 0xFFFF_FFFF
 
 
 def by_netlink(line: str, qdisc: Qdisc) -> MadeByNetlink:
-    """What a line of `queue` says that adds this discipline."""
+    """Converts a line of `queue` that adds this discipline."""
     found, options = _ADDS.match(line), qdisc.packed_options()
     assert found is not None, "it is a line of `queue`"
     assert options is not None, "tc has words for the discipline"
@@ -253,7 +256,7 @@ def by_netlink(line: str, qdisc: Qdisc) -> MadeByNetlink:
 
 
 def _number(name: str) -> int:
-    """A handle or a class, `10:` or `1:1`, as the kernel counts."""
+    """A handle or a class, `10:` or `1:1`, as the kernel's number."""
     major, _, minor = name.partition(":")
     return int(major, 16) << 16 | int(minor or "0", 16)
 
@@ -271,11 +274,10 @@ def wire(
     *,
     jitter_ns: int = 0,
 ) -> str:
-    """The line that makes a device delay what it sends, lose some of it, or scatter it with its
-    order kept."""
+    """The line that makes a device delay packets, lose some of them, or jitter them in order."""
     words = [f"qdisc add dev {device} root netem limit {DELAY_LIMIT}"]
     if jitter_ns:
-        # Uniform around the middle: from the delay to the delay and the whole jitter.
+        # Uniform around the middle: from the delay to the delay plus the jitter.
         half = jitter_ns // 2
         words.append(f"delay {_time(delay_ns + half)} {_time(half)} rate {_ORDERED}")
     else:
@@ -291,7 +293,7 @@ def wire(
 
 
 def _time(ns: int) -> str:
-    """Exact: netem counts in nanoseconds, and tc reads fractions but no `ns`."""
+    """Exact: netem counts in nanoseconds, and tc accepts fractions but not `ns`."""
     return f"{ns // 1000}.{ns % 1000:03}us"
 
 
@@ -303,12 +305,13 @@ def _percent(fraction: float) -> str:
 
 
 INGRESS = "ffff:"
-"""The handle that what arrives has, in every kernel."""
+"""The handle of the ingress discipline, in every kernel."""
 
 
 @dataclass(frozen=True)
 class AddIfb:
-    """A device to which what arrives elsewhere is sent, so that it passes a queue."""
+    """Adds a device to which another device's arriving packets are redirected, so that they pass a
+    queue."""
 
     device: str
 
@@ -332,28 +335,28 @@ class Htb:
     """The discipline that has classes with rates."""
 
     default: int
-    """The class of what no filter sends elsewhere."""
+    """The class of packets that no filter sends elsewhere."""
     kind: ClassVar[str] = "htb"
 
     def command(self) -> str:
-        """tc's words."""
+        """The discipline in tc's syntax."""
         return f"htb default {self.default}"
 
 
 @dataclass(frozen=True)
 class Ingress:
-    """What filters for arriving packets hang on."""
+    """The parent of filters for arriving packets."""
 
     kind: ClassVar[str] = "ingress"
 
     def command(self) -> str:
-        """tc's word."""
+        """The discipline in tc's syntax."""
         return "ingress"
 
 
 @dataclass(frozen=True)
 class AddQdisc:
-    """A queue discipline, on a device or in a class."""
+    """Adds a queue discipline, on a device or in a class."""
 
     device: str
     parent: str
@@ -361,12 +364,12 @@ class AddQdisc:
     handle: str
     qdisc: Qdisc | Htb | Ingress
     extra_bytes: int = 0
-    """By tc-stab(8): what is added to each packet's length."""
+    """What tc-stab(8) adds to each packet's length."""
 
 
 @dataclass(frozen=True)
 class DeleteQdisc:
-    """What is at `root` or `ingress`; for root the kernel puts its own default there."""
+    """Removes the discipline at `root` or `ingress`; at root the kernel then puts its default."""
 
     device: str
     parent: str
@@ -374,7 +377,7 @@ class DeleteQdisc:
 
 @dataclass(frozen=True)
 class SetClass:
-    """A class of htb."""
+    """Sets a class of htb."""
 
     device: str
     parent: str
@@ -389,7 +392,7 @@ class SetClass:
 
 @dataclass(frozen=True)
 class Redirect:
-    """All that arrives at `device` goes through the queue of `to`, and then on."""
+    """Redirects all packets that arrive at `device` through the queue of `to`."""
 
     device: str
     to: str
@@ -398,7 +401,7 @@ class Redirect:
 Operation = AddIfb | SetUp | DeleteLink | AddQdisc | DeleteQdisc | SetClass | Redirect
 
 PREFERENCE = 10
-"""Of the redirection among other filters."""
+"""The preference of the redirection among other filters."""
 
 
 def command(operation: Operation) -> str:

@@ -12,9 +12,12 @@ from sojourn.errors import UserError
 Ending = Literal["hung", "panicked", "out of memory", "killed", "refused", "gave up"]
 """How a guest fails.
 
-    hung it was still running at the limit of wall-clock time panicked its kernel panicked out of
-    memory it had too little memory killed by a signal that was not ours refused the host did not
-    let it start gave up its program printed `@FAIL`, or ended without the closing mark
+    hung           it was still running at the limit of wall-clock time
+    panicked       its kernel panicked
+    out of memory  it had too little memory
+    killed         by a signal that was not ours
+    refused        the host did not let it start
+    gave up        its program printed `@FAIL`, or ended without the closing mark
 """
 
 TAIL_LINES = 12
