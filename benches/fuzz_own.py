@@ -38,7 +38,7 @@ from fuzz import ended
 
 from sojourn.errors import UserError
 from sojourn.own import language
-from sojourn.own.bases import BASES, LINE, LUCK, VIEWS, WHY, Law
+from sojourn.own.bases import BASES, LINE, RNG, VIEWS, WHY, Law
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "scenarios").glob("own_*.py"))
@@ -88,7 +88,7 @@ class Author:
 
     def method(self, name: str, arguments: str, gives: str) -> None:
         """One, of one to eight statements and a return."""
-        asked = BASES["Discipline"].asked.get(name)
+        asked = BASES["Discipline"].methods.get(name)
         given = asked or [f"a{i}" for i in range(len(arguments))]
         self.views = {*asked} if asked else set()
         self.kinds = {} if asked else dict(zip(given, arguments, strict=True))
@@ -650,14 +650,14 @@ def compared(source: str, law: Law, rng: random.Random) -> str:
     built = compiled._built(compiled._Shape.of(law))
     python = Python(source, law)
     state = np.frombuffer(bytearray(compiled._state(law, built)), dtype=built.state)
-    state[LUCK][0] = python.key = rng.getrandbits(64)
+    state[RNG][0] = python.key = rng.getrandbits(64)
     call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
     functions = {name: call(address) for name, address in built.addresses.items()}
     whys = {number: name for name, number in vars(checks).items() if isinstance(number, int)}
     del whys[checks.MOST_TURNS]
-    for _ in range(QUESTIONS if law.asked else 0):
-        name = rng.choice(law.asked)
-        views = {view: _shown(rng, view) for view in law.base.asked[name]}
+    for _ in range(QUESTIONS if law.methods else 0):
+        name = rng.choice(law.methods)
+        views = {view: _shown(rng, view) for view in law.base.methods[name]}
         given = ("packet", "link") if law.base.name == "Discipline" else (*views, *views)
         seen = {}
         for view, numbers in views.items():

@@ -148,7 +148,7 @@ FAILURES = [
     ("self.x = 1 if 1 / (link.now - link.now) > 0 else 2", "a division by zero"),
     ("self.x = link.queue_packets[1]", "an index that its array does not have"),
     ("self.x = link.queue_packets[-1]", "an index that its array does not have"),
-    ("self.x = int(1e300 * link.now * 1e300)", "a real number that is no whole number"),
+    ("self.x = int(1e300 * link.now * 1e300)", "a real number that does not fit a whole number"),
     ("while link.now >= 0: self.x = 0", "loops that had not ended"),
     ("raise ValueError('too late')", "raised: too late"),
     ("assert link.now < 0, 'late'", "raised: late"),
@@ -304,7 +304,7 @@ REFUSED_BY_KIND = [
     # what is shown
     (dequeuing("link = packet\nreturn 0"), "own.py:9: link is an argument that stays"),
     (dequeuing("self = 3\nreturn 0"), "own.py:9: self is an argument that stays"),
-    (dequeuing("x = packet\nreturn 0"), "own.py:9: packet is no number"),
+    (dequeuing("x = packet\nreturn 0"), "own.py:9: packet is not a number"),
     (dequeuing("return self.helper(packet)") + HELPER, "own.py:9: a of helper is a number, and is given the packet"),
     (dequeuing("return self.helper(1)") + HELPER.replace("a: int", "a: Link").replace("return a", "return 0"), "a of helper is the link, and is given a number"),
     (dequeuing("return 0").replace("packet: Packet, link: Link", "link: Link, packet: Packet"), "own.py:8: link of dequeue is the packet"),

@@ -171,7 +171,7 @@ def test_without_methods_a_loss_halves_and_nothing_grows(tmp_path: Path) -> None
 FAILURES = [
     ("self.x = 1 // (ack.acked - ack.acked)", "a division by zero"),
     ("self.x = (1 << 62) * (ack.acked + 3)", "a whole number beyond 64 bits"),
-    ("self.x = int(self.ssthresh)", "a real number that is no whole number"),
+    ("self.x = int(self.ssthresh)", "a real number that does not fit a whole number"),
     ("while ack.now >= 0: self.x = 0", "loops that had not ended"),
     ("raise ValueError('too late')", "raised: too late"),
 ]
@@ -227,7 +227,7 @@ REFUSED = [
     (acking("self.x = 1", "pacing_rate: int = 3"), "cc.py:6: pacing_rate begins at 0"),
     (acking("open('x')"), "there is no function open here"),
     (acking("self.x = 1").replace("on_ack(self, ack: Ack)", "on_ack(self)"), "takes 1 arguments"),
-    (acking("self.x = 1").replace("(CongestionControl)", ""), "no congestion control"),
+    (acking("self.x = 1").replace("(CongestionControl)", ""), "neither a discipline nor a congestion control"),
 ]
 
 

@@ -1,5 +1,5 @@
-"""A queue discipline or a congestion control of one's own: a class in a file of Python, which numba
-compiles and the simulator asks about each packet, or each ACK. docs/own.md is the tutorial.
+"""A queue discipline or a congestion control of one's own: a class in a file of Python. numba compiles
+it, and the simulator calls it for each packet, or each ACK. docs/own.md is the tutorial.
 
 ```
 from sojourn.own import DROP, MS, PASS, Discipline, Link, Packet
@@ -12,8 +12,8 @@ class Mine(Discipline):
 ```
 
 `sojourn run FILE -q mine.py:Mine` runs it, and `congestion = "mine.py:Mine"` of a flow a congestion
-control. What a class may contain is a small part of Python
-(`language`); what is beyond it is refused with its line. `compiled` compiles it.
+control. A class may use a small part of Python (`language`); anything else is refused with its line.
+`compiled` compiles it.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ __all__ = [
 ]
 
 PASS = 0
-"""The packet goes on."""
+"""The packet passes."""
 DROP = -1
 """The packet is dropped."""
 MARK = 1 << 32
-"""The packet is marked, or dropped where it is not ECN-capable. `enqueue` adds the number of a
+"""The packet is marked, or dropped if it is not ECN-capable. `enqueue` adds the number of a
 queue."""
 
 US = 1_000
@@ -51,16 +51,16 @@ S = 1_000_000_000
 
 
 class Packet:
-    """The packet at hand."""
+    """The packet that a method decides on."""
 
     bytes: int
-    """The IP packet and the link's header."""
+    """Length of the IP packet and the link's header."""
     flow: int
     """The number of its flow."""
     hash: int
-    """32 bits, equal for the packets of a connection and all but random otherwise."""
+    """32 bits, equal for the packets of a connection and nearly random otherwise."""
     ecn: int
-    """1: it may be marked."""
+    """1: it is ECN-capable."""
     ce: int
     """1: it carries CE already."""
     dscp: int
@@ -72,66 +72,65 @@ class Packet:
 
 
 class Link:
-    """The link and what waits at it. In `enqueue` the packet is not counted yet, in `dequeue` no
-    more."""
+    """The link and its queues. They do not include the packet in `enqueue`, nor in `dequeue`."""
 
     now: int
     """ns."""
     packets: int
     bytes: int
     mtu: int
-    """Of the largest packet, bytes."""
+    """Size of the largest packet, bytes."""
     rate: int
     """bit/s; 0: unlimited."""
     queue_packets: list[int]
-    """Of each queue."""
+    """Packets in each queue."""
     queue_bytes: list[int]
 
 
 class Discipline:
-    """What a class of one's own begins from. Its numbers are its fields: annotated `int`, `float`,
-    `bool`, `list[int]` or `list[float]`, each with its first value. A scenario may set those that
-    are one number: `mine.py:Mine target 10ms`. None of the methods has to be written."""
+    """The base class of a discipline of one's own. Its numbers are its fields: annotated `int`,
+    `float`, `bool`, `list[int]` or `list[float]`, each with its first value. A scenario may set
+    those that are one number: `mine.py:Mine target 10ms`. All methods are optional."""
 
     queues: int = 1
     """FIFO queues, which the engine keeps."""
     limit: int = 1000
     """Packets in all of them."""
     timer_start: int = 0
-    """When `timer` is asked first, ns."""
+    """Time of the first call of `timer`, ns."""
     bypass: bool = False
-    """At the root of a device a packet that finds the queue empty goes past it, as past Linux's codel:
-    the class does not see that packet."""
+    """At the root of a device, a packet that finds the queue empty bypasses it, as with Linux's
+    codel: the class does not see that packet."""
 
     def enqueue(self, packet: Packet, link: Link) -> int:
-        """A packet arrives: the number of its queue, `MARK` added to mark it, or `DROP`."""
+        """A packet arrives: returns the number of its queue, plus `MARK` to mark it, or `DROP`."""
         return 0
 
     def overflow(self, link: Link) -> int:
-        """More than `limit` packets wait: the queue that loses its oldest. Without this method, what
-        arrives at the limit is dropped, and `enqueue` is not asked."""
+        """More than `limit` packets wait: returns the queue that drops its oldest packet. Without
+        this method, a packet that arrives at the limit is dropped, and `enqueue` is not called."""
         raise NotImplementedError
 
     def choose(self, link: Link) -> int:
-        """The transmitter is free: the queue to serve, one that has packets. A class with several
-        queues has this method."""
+        """The transmitter is free: returns the queue to serve, one that has packets. A class with
+        several queues needs this method."""
         raise NotImplementedError
 
     def dequeue(self, packet: Packet, link: Link) -> int:
-        """At the head of the queue is this packet: `PASS`, `MARK` or `DROP`; after a drop `choose` and
-        `dequeue` are asked again."""
+        """The packet is at the head of the queue: returns `PASS`, `MARK` or `DROP`; after a drop,
+        `choose` and `dequeue` are called again."""
         return PASS
 
     def idle(self, link: Link) -> None:
-        """The transmitter is free and nothing waits; told once."""
+        """The transmitter is free and nothing waits; called once."""
 
     def timer(self, link: Link) -> int:
-        """It is the time that was asked for: the time of the next one, ns, later than now."""
+        """The requested time has come: returns the time of the next call, ns, later than now."""
         raise NotImplementedError
 
     def random(self) -> float:
-        """A number from 0 to below 1, of the link's own random stream: the same seed gives the same
-        numbers."""
+        """A number from 0 to below 1, from the link's own random stream: the same seed gives the
+        same numbers."""
         raise NotImplementedError
 
 
@@ -141,7 +140,7 @@ class Ack:
     now: int
     """ns."""
     acked: int
-    """Segments that it newly acknowledged, cumulatively or by SACK."""
+    """Segments that it newly acknowledges, cumulatively or by SACK."""
     rtt: int
     """The RTT that it measured, ns; 0: none."""
     srtt: int
@@ -171,22 +170,22 @@ class Congestion:
 
 
 class Delivery:
-    """What an ACK says of the rate of delivery: of the segments that it delivers, the one that left
-    last is measured (draft-cheng-iccrg-delivery-rate-estimation). 0 where there is no sample."""
+    """The delivery rate that an ACK shows. Of the segments that the ACK delivers, the one sent last
+    is measured (draft-cheng-iccrg-delivery-rate-estimation). 0 if there is no sample."""
 
     now: int
     """ns."""
     delivered: int
-    """Segments that were delivered from the one before that left until now."""
+    """Segments delivered since the time just before the measured one was sent."""
     interval: int
-    """How long that took, to send or to acknowledge, whichever was longer, ns."""
+    """The time for that, to send or to acknowledge, whichever is longer, ns."""
     rate: int
-    """Bits of data a second: of these two."""
+    """`delivered` over `interval`, bits of data a second."""
     prior_delivered: int
-    """Segments delivered in all when the measured one left: once this passes what
-    `total_delivered` was, a round trip is over."""
+    """Segments delivered in all when the measured one was sent. When this exceeds an earlier
+    `total_delivered`, a round trip is over."""
     total_delivered: int
-    """Segments delivered in all, by this ACK too."""
+    """Segments delivered in all, including those of this ACK."""
     app_limited: int
     """1: the sender was short of data, so the path may deliver more."""
     acked: int
@@ -196,20 +195,20 @@ class Delivery:
     prior_inflight: int
     """Segments in flight before this ACK."""
     inflight: int
-    """Segments in flight after it."""
+    """Segments in flight after this ACK."""
     rtt: int
     """The RTT that it measured, ns; 0: none."""
     repair: int
-    """0: nothing is being repaired; 1: in a fast recovery; 2: after a timeout."""
+    """0: no recovery; 1: fast recovery; 2: after a timeout."""
     cwnd_limited: int
-    """As an `Ack`'s."""
+    """As in `Ack`."""
     mss: int
     """Bytes of data in a segment."""
 
 
 class CongestionControl:
-    """What a congestion control of one's own begins from. Its fields are as a discipline's. It sets
-    `cwnd` and `ssthresh`, and may set `pacing_rate`. None of the methods has to be written."""
+    """The base class of a congestion control of one's own. Its fields are like a discipline's. It
+    sets `cwnd` and `ssthresh`, and may set `pacing_rate`. All methods are optional."""
 
     cwnd: float
     """Segments, at least 1. A scenario sets the first one: `tcp = { initial_window = 10 }`."""
@@ -222,21 +221,21 @@ class CongestionControl:
         """An ACK of new data outside a recovery: cwnd may grow."""
 
     def on_loss(self, event: Congestion) -> None:
-        """A loss was found: sets ssthresh, to which the sender brings cwnd. Without this method:
-        half of cwnd, at least 2."""
+        """A loss was detected: sets ssthresh, to which the sender reduces cwnd. Without this
+        method: half of cwnd, at least 2."""
 
     def on_ecn(self, event: Congestion) -> None:
-        """An ECN echo; without this method it is as a loss."""
+        """An ECN echo; without this method it is handled like a loss."""
 
     def on_timeout(self, event: Congestion) -> None:
-        """The retransmission timer expired: sets ssthresh. cwnd is 1 afterwards. Without this method
-        it is as a loss."""
+        """The retransmission timer expired: sets ssthresh. cwnd is 1 afterwards. Without this
+        method it is handled like a loss."""
 
     def on_delivery(self, delivery: Delivery) -> None:
-        """An ACK was processed, in a recovery too: sets cwnd, and pacing_rate. A class with this
-        method sets cwnd by itself, as BBR does: no loss brings it down, and only a timeout sets it,
-        to what is in flight."""
+        """An ACK was processed, also in a recovery: sets cwnd, and pacing_rate. A class with this
+        method sets cwnd itself, as BBR does: a loss does not reduce cwnd, and a timeout sets it to
+        the segments in flight."""
 
     def random(self) -> float:
-        """A number from 0 to below 1, of the connection's own random stream."""
+        """A number from 0 to below 1, from the connection's own random stream."""
         raise NotImplementedError

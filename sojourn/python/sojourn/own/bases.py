@@ -1,6 +1,6 @@
-"""What a class of one's own may begin from, what its methods are shown, and a class as it is read.
+"""The base classes of one's own classes, the arguments of their methods, and a parsed class.
 
-`language` reads one, `kinds` tells its numbers apart, `compiled` compiles it.
+`language` parses a class, `kinds` separates whole and real numbers, `compiled` compiles it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ Number = int | float
 
 @dataclass(frozen=True)
 class View:
-    """What a method is shown: whole numbers under names, and arrays of them, one for each queue."""
+    """An argument of a method: named whole numbers, and arrays of them, one number for each
+    queue."""
 
     numbers: tuple[str, ...]
     arrays: tuple[str, ...] = ()
@@ -55,18 +56,18 @@ VIEWS = {
 
 @dataclass(frozen=True)
 class Base:
-    """What a class may begin from."""
+    """A base class."""
 
     name: str
     word: str
-    asked: Mapping[str, tuple[str, ...]]
-    """What the engine asks, and of what."""
+    methods: Mapping[str, tuple[str, ...]]
+    """The methods that the engine calls, with their arguments."""
     settings: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Fields that the engine reads, each with its bounds."""
     shared: Mapping[str, Number] = field(default_factory=dict)
-    """Fields that the engine reads and sets, ahead of the class's own."""
+    """Fields that the engine reads and sets, before the class's own."""
     most_numbers: int = 1 << 22
-    """Of a state."""
+    """Limit of the numbers in a state."""
 
 
 BASES = {
@@ -101,13 +102,13 @@ BASES = {
                 "on_delivery": ("delivery",),
             },
             shared={"cwnd": 10.0, "ssthresh": math.inf, "pacing_rate": 0},
-            # Each connection has a state.
+            # Each connection has a state, so the limit is low.
             most_numbers=1 << 12,
         ),
     )
 }
 SILENT = ("idle", "on_ack", "on_loss", "on_ecn", "on_timeout", "on_delivery")
-"""Methods that answer nothing."""
+"""Methods that return nothing."""
 ANSWERS = {
     "enqueue": "the number of a queue, with MARK added or not, or DROP",
     "overflow": "the number of a queue that has packets",
@@ -116,26 +117,26 @@ ANSWERS = {
     "idle": "nothing",
     "timer": "a time in ns later than link.now",
 }
-"""What the engine takes for one, by what it asks."""
+"""The valid answers, by method."""
 
 FUNCTION = "__own_"
-"""Ahead of the names of the file's functions, so that none hides one of ours. No name of a file begins
-with `__`."""
+"""Prefix of the names of the file's functions, so that none hides one of ours. No name in a file
+begins with `__`."""
 CHECK = "__check_"
-"""Ahead of those of `checks`."""
+"""Prefix of the functions of `checks`."""
 STATE = "__state"
 """The first argument of each function."""
-LUCK, WHY, LINE, TURNS = "__luck", "__why", "__line", "__turns"
-"""Ahead of the fields of a state."""
+RNG, WHY, LINE, TURNS = "__rng", "__why", "__line", "__turns"
+"""Before the fields of a state."""
 
 
 PLAIN = (ast.BitAnd, ast.BitOr, ast.BitXor)
-"""Operations of whole numbers that can't fail."""
+"""Operations on whole numbers that can't fail."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """A function with kinds of arguments: numbers that are whole or real, or what is shown."""
+    """A function with the kinds of its arguments: whole or real numbers, or views."""
 
     name: str
     arguments: tuple[str, ...]
@@ -152,37 +153,37 @@ class Function:
     name: str
     line: int
     node: ast.FunctionDef
-    """Rewritten."""
+    """The rewritten function."""
     views: Mapping[str, str]
-    """Arguments that are the packet, the link and their like, by what they are."""
+    """Arguments that are views (the packet, the link and so on), and which views."""
     work: int
-    """What numba has to do for it, in names and numbers of plain statements."""
+    """Its work for numba, in names and numbers of plain statements."""
     names: frozenset[str]
-    """Its variables, and its arguments."""
+    """Its variables and arguments."""
 
 
 @dataclass(frozen=True)
 class Law:
-    """A class, read."""
+    """A parsed class."""
 
     file: str
     name: str
     base: Base
     values: Mapping[str, Number | list[Number]]
-    """Its fields at their start."""
+    """The first values of its fields."""
     settings: Mapping[str, int]
     functions: tuple[Function, ...]
-    """Each behind those that it calls."""
-    asked: tuple[str, ...]
-    """What of `base.asked` it has: functions of the same names."""
+    """Each after the functions that it calls."""
+    methods: tuple[str, ...]
+    """Those of `base.methods` that it has; `functions` has them under the same names."""
     paces: bool = False
-    """A congestion control that sets a pacing rate."""
-    said: Mapping[int, str] = field(default_factory=dict)
-    """By line: what a `raise` or `assert` says."""
+    """Whether it is a congestion control that sets a pacing rate."""
+    messages: Mapping[int, str] = field(default_factory=dict)
+    """The message of a `raise` or `assert`, by line."""
     calls: tuple[Call, ...] = ()
-    """What is to be compiled, each behind what it calls."""
+    """The functions to compile, each after those that it calls."""
 
 
 def refusal(file: str, node: object, problem: str, hint: str) -> UserError:
-    """What is wrong with a part of a file, with its line."""
+    """The error for a part of a file, with its line."""
     return UserError(f"{file}:{getattr(node, 'lineno', 1)}: {problem}", hint)

@@ -1,8 +1,8 @@
-"""What arithmetic becomes in compiled code of one's own: whole numbers of 64 bits that never wrap,
-divisions that are never by zero, indexes of their arrays, loops with an end.
+"""Checked arithmetic for compiled code of one's own: whole numbers of 64 bits that never wrap,
+divisions that are never by zero, valid array indexes, loops with an end.
 
-Each function gets the state and its line first. What fails is noted in the state, by its number in
-`WHYS` and its line, and raised. `kinds` has refused what these functions have no answer to.
+Each function gets the state and its line first. A failure is stored in the state, with its number
+in `WHYS` and its line, and raised. `kinds` refuses arguments that these functions can't handle.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from numba.extending import intrinsic, overload
 from sojourn.own.bases import CHECK
 
 MOST_TURNS = 10_000_000
-"""Of all loops and calls together, for one question of the engine."""
+"""Limit of turns of all loops and of calls, together, in one call by the engine."""
 
 WHYS = {
     1: "a whole number beyond 64 bits",
     2: "a division by zero",
     3: "an index that its array does not have",
-    4: "a real number that is no whole number of 64 bits",
+    4: "a real number that does not fit a whole number of 64 bits",
     5: f"loops that had not ended after {MOST_TURNS} turns and calls",
     6: "a shift by less than 0 or more than 63 bits",
     7: "raised",
@@ -94,7 +94,8 @@ def _fail(state, line, why):  # type: ignore[no-untyped-def]
 
 
 def _declared(name: str, arity: int, choose: Callable[..., _Compiled]) -> None:
-    """A function that rewritten code calls: `choose` gives, of the arguments' types, what it does."""
+    """Declares a function that rewritten code calls. `choose` returns its implementation for the
+    arguments' types."""
 
     def stub(*arguments: Any) -> Any:
         raise NotImplementedError
@@ -111,7 +112,7 @@ def _declared(name: str, arity: int, choose: Callable[..., _Compiled]) -> None:
 
 
 def _of(whole: _Compiled, real: _Compiled) -> Callable[..., _Compiled]:
-    """One function where all arguments are whole, and another where one is real."""
+    """Chooses one function if all arguments are whole, and another if one is real."""
     return lambda *kinds: whole if _is_whole(*kinds) else real
 
 
@@ -320,7 +321,7 @@ _declared("step", 1, lambda *_: _step)
 
 
 def _bound(state, line, a):  # type: ignore[no-untyped-def]
-    # numba's ranges count their turns in 64 bits, and have none where that wraps.
+    # numba's ranges count their turns in 64 bits, and have none if that wraps.
     if a > 1 << 61 or a < -(1 << 61):
         _fail(state, line, RANGE)
     return numba.int64(a)
@@ -331,8 +332,8 @@ _declared("bound", 1, lambda *_: _bound)
 
 def _random(state, line):  # type: ignore[no-untyped-def]
     # splitmix64: 53 bits of a counter that is mixed.
-    state.__luck += numba.uint64(0x9E3779B97F4A7C15)
-    mixed = numba.uint64(state.__luck)
+    state.__rng += numba.uint64(0x9E3779B97F4A7C15)
+    mixed = numba.uint64(state.__rng)
     mixed = (mixed ^ (mixed >> numba.uint64(30))) * numba.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> numba.uint64(27))) * numba.uint64(0x94D049BB133111EB)
     mixed = mixed ^ (mixed >> numba.uint64(31))

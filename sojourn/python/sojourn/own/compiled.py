@@ -1,9 +1,9 @@
-"""A discipline or a congestion control of one's own, compiled by numba: what `_core` runs.
+"""Compiles a discipline or a congestion control of one's own with numba, for `_core`.
 
 The class's functions become C functions of three pointers: the state, which is a record of the
 class's fields; the packet and the link, or the ACK or congestion signal and nothing (crates/qdisc,
-own.rs; crates/tcp, own.rs; crates/python, own.rs). A class is compiled
-once in a process, whatever numbers a scenario sets, as long as its arrays are as long.
+own.rs; crates/tcp, own.rs; crates/python, own.rs). A class is compiled once in a process, whatever
+numbers a scenario sets, unless the lengths of its arrays change.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from sojourn.own.bases import (
     BASES,
     FUNCTION,
     LINE,
-    LUCK,
     REAL,
+    RNG,
     SILENT,
     TURNS,
     VIEWS,
@@ -48,48 +48,48 @@ if TYPE_CHECKING:
 
 FAILED = -(1 << 63)
 KIND = "own"
-MOST_TOLD = 200
-"""Characters of what numba says."""
+MOST_SHOWN = 200
+"""Characters of numba's message that are shown."""
 _LOCK = threading.Lock()
 """numba compiles for one thread at a time."""
 
 
 def code_of(links: Sequence[Link]) -> dict[str, _core.OwnCode]:
-    """What `_core.run` and `_core.replay` take for these links: the code of each discipline of one's
-    own, by its words.
+    """Returns the code of each discipline of one's own of these links, by its text, for `_core.run`
+    and `_core.replay`.
 
     Raises:
         UserError: the file is not of the language, numba can't compile it, or numba is missing.
     """
-    found: dict[str, _core.OwnCode] = {}
+    codes: dict[str, _core.OwnCode] = {}
     for link in links:
-        if link.qdisc.kind == KIND and link.qdisc.text not in found:
+        if link.qdisc.kind == KIND and link.qdisc.text not in codes:
             with _placed(f"link {link.name!r}: qdisc"):
-                found[link.qdisc.text] = _code(link)
-    return found
+                codes[link.qdisc.text] = _code(link)
+    return codes
 
 
 def controls_of(flows: Sequence[Flow]) -> dict[str, _core.OwnControlCode]:
-    """What `_core.run` takes for these flows: the code of each congestion control of one's own, by
-    its words.
+    """Returns the code of each congestion control of one's own of these flows, by its text, for
+    `_core.run`.
 
     Raises:
         UserError: as `code_of`.
     """
-    found: dict[str, _core.OwnControlCode] = {}
+    codes: dict[str, _core.OwnControlCode] = {}
     for flow, own in _controls(flows):
-        if own.text not in found:
+        if own.text not in codes:
             with _placed(f"flow {flow!r}: congestion"):
                 law, built = _compiled(own, "CongestionControl")
-            found[own.text] = _core.OwnControlCode(
+            codes[own.text] = _core.OwnControlCode(
                 built.addresses, _state(law, built), built, paces=law.paces
             )
-    return found
+    return codes
 
 
 @contextmanager
 def _placed(place: str) -> Iterator[None]:
-    """Says of what is refused where in the scenario it is."""
+    """Adds the place in the scenario to an error."""
     try:
         yield
     except UserError as error:
@@ -98,17 +98,17 @@ def _placed(place: str) -> Iterator[None]:
 
 
 def given(words: str) -> Qdisc:
-    """A discipline by its words, with its file read where it is one's own.
+    """Parses a discipline; if it is one's own, its file is read.
 
     Raises:
-        UserError: the words are wrong, or the file can't be read.
+        UserError: the text is wrong, or the file can't be read.
     """
     qdisc = Qdisc.parse(words)
     return qdisc.with_("source", _text(words)) if qdisc.kind == KIND else qdisc
 
 
 def is_control(words: str) -> bool:
-    """Whether a class of one's own, by its words, is a congestion control; else it is a discipline.
+    """Whether a class of one's own is a congestion control; otherwise it is a discipline.
 
     Raises:
         UserError: the file can't be read, or has no such class.
@@ -119,7 +119,7 @@ def is_control(words: str) -> bool:
 
 
 def _text(words: str) -> str:
-    """The text of the file that these words name."""
+    """The text of the file that `words` names."""
     file = str(Qdisc.parse(words).params["file"])
     try:
         return opened(file).decode()
@@ -129,7 +129,7 @@ def _text(words: str) -> str:
 
 
 def any_own(realised: Realised) -> bool:
-    """Whether something of a scenario is code of one's own."""
+    """Whether a scenario has code of one's own."""
     ours = any(link.qdisc.kind == KIND for link in realised.links)
     return ours or next(_controls(realised.flows), None) is not None
 
@@ -165,7 +165,7 @@ def _discipline(link: Link) -> _Own:
 
 
 def _controls(flows: Sequence[Flow]) -> Iterator[tuple[str, _Own]]:
-    """Each, with the flow that has it."""
+    """Each congestion control of one's own, with the name of its flow."""
     for flow in flows:
         if flow.tcp is not None and (own := flow.tcp.own) is not None:
             file, name, words, source = own
@@ -173,16 +173,16 @@ def _controls(flows: Sequence[Flow]) -> Iterator[tuple[str, _Own]]:
 
 
 def maker(realised: Realised) -> str:
-    """Names all that decides what its own code does, beside its text: this room and numba; empty where
-    there is none."""
+    """Names everything beside the text that decides what code of one's own does: this package and
+    numba; empty if there is no such code."""
     return _maker() if any_own(realised) else ""
 
 
 def numba_version() -> str:
-    """Of the one that is installed.
+    """The version of the installed numba.
 
     Raises:
-        UserError: none is.
+        UserError: numba is not installed.
     """
     from importlib.metadata import PackageNotFoundError, version
 
@@ -209,30 +209,33 @@ def _missing() -> UserError:
 def failed(
     error: _core.OwnCodeError, links: Sequence[Link], flows: Sequence[Flow] = ()
 ) -> UserError:
-    """What the engine threw of one of these links or flows, in a sentence: what, where."""
+    """The error for an exception of the engine in code of one of these links or flows, with its
+    place."""
     from sojourn.own.checks import RAISED, WHYS
 
-    file, name, asked, at_ns, answer, why, line = error.args
+    file, name, method, at_ns, answer, why, line = error.args
     when = f"at {at_ns / 1e9:.9f} s of the run"
     if isinstance(answer, tuple):
         what, to = answer
-        problem = f"{file}: {name}.{asked} set {what} to {to:.6g} {when}"
+        problem = f"{file}: {name}.{method} set {what} to {to:.6g} {when}"
         return UserError(problem, _BOUNDS[what])
     if answer is not None:
-        problem = f"{file}: {name}.{asked} answered {answer} {when}: {_meaningless(asked, answer)}"
-        return UserError(problem, f"its answer is {ANSWERS[asked]}")
-    said = _said(links, flows, file, name, line) if why == RAISED else ""
+        problem = (
+            f"{file}: {name}.{method} answered {answer} {when}: {_meaningless(method, answer)}"
+        )
+        return UserError(problem, f"its answer is {ANSWERS[method]}")
+    message = _message(links, flows, file, name, line) if why == RAISED else ""
     what = WHYS.get(why, "no answer")
-    shown = f"{what}: {said}" if said else what
-    return UserError(f"{file}:{line}: {name}.{asked} failed {when}: {shown}", "correct the line")
+    shown = f"{what}: {message}" if message else what
+    return UserError(f"{file}:{line}: {name}.{method} failed {when}: {shown}", "correct the line")
 
 
-def _said(links: Sequence[Link], flows: Sequence[Flow], file: str, name: str, line: int) -> str:
-    """What the line of a `raise` or an `assert` says."""
+def _message(links: Sequence[Link], flows: Sequence[Flow], file: str, name: str, line: int) -> str:
+    """The message of the line's `raise` or `assert`."""
     ours = [_discipline(link) for link in links if link.qdisc.kind == KIND]
     for own in (*ours, *(own for _, own in _controls(flows))):
         if (own.file, own.name) == (file, name):
-            return plain(own.law().said.get(line, ""))
+            return plain(own.law().messages.get(line, ""))
     return ""
 
 
@@ -243,10 +246,10 @@ _BOUNDS = {
 }
 
 
-def _meaningless(asked: str, answer: int) -> str:
-    if asked in ("overflow", "choose"):
+def _meaningless(method: str, answer: int) -> str:
+    if method in ("overflow", "choose"):
         return "no such queue, or an empty one"
-    return "a time that is not later" if asked == "timer" else "not an answer"
+    return "a time that is not later" if method == "timer" else "not an answer"
 
 
 def _code(link: Link) -> _core.OwnCode:
@@ -276,7 +279,7 @@ def _compiled(own: _Own, base: str) -> tuple[Law, _Built]:
 
 
 def _state(law: Law, built: _Built) -> bytes:
-    """At its start."""
+    """The first state."""
     import numpy as np
 
     state = np.zeros(1, dtype=built.state)
@@ -287,14 +290,14 @@ def _state(law: Law, built: _Built) -> bytes:
 
 @dataclass(frozen=True)
 class _Shape:
-    """All that compiled code depends on."""
+    """Everything that compiled code depends on."""
 
     name: str
     file: str
     functions: str
     fields: tuple[tuple[str, str, int], ...]
-    """Name, type, and numbers of an array (0: one number)."""
-    asked: tuple[str, ...]
+    """Name, type, and length of an array (0: one number)."""
+    methods: tuple[str, ...]
     calls: tuple[Call, ...]
     base: str
     queues: int
@@ -306,7 +309,7 @@ class _Shape:
         code = ast.dump(module, include_attributes=True)
         queues = law.settings.get("queues", 1)
         base = law.base.name
-        shape = cls(law.name, law.file, code, fields, law.asked, law.calls, base, queues)
+        shape = cls(law.name, law.file, code, fields, law.methods, law.calls, base, queues)
         _TREES[shape] = module
         return shape
 
@@ -323,7 +326,7 @@ def _field(value: Number | list[Number]) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class _Built:
-    """C functions by what is asked, and what keeps them in memory."""
+    """C functions by method, and the objects that keep them in memory."""
 
     addresses: dict[str, int]
     state: np.dtype[np.void]
@@ -336,19 +339,20 @@ def _built(shape: _Shape) -> _Built:
         import numba
     except ImportError:
         raise _missing() from None
-    # numba brings it; whoever runs no code of one's own does without.
+    # numba brings numpy; a run without code of one's own does not need it.
     import numpy as np
 
     from sojourn.own import checks
 
     state = np.dtype(
         [
-            (LUCK, "u8"),
+            (RNG, "u8"),
             (WHY, "i8"),
             (LINE, "i8"),
             (TURNS, "i8"),
             *((name, kind, (many,)) if many else (name, kind) for name, kind, many in shape.fields),
-            # So that no state is the beginning of another: numba would take one for the other.
+            # A last field of a distinct name: numba would confuse a state with one that begins with
+            # the same fields.
             (f"__end{len(shape.fields)}", "i8"),
         ]
     )
@@ -360,27 +364,27 @@ def _built(shape: _Shape) -> _Built:
     compiled = {}
     name = shape.name
     try:
-        # Each behind what it calls: numba would follow calls by recursion.
+        # Each after what it calls, since numba follows calls by recursion.
         for call in shape.calls:
             name = call.name
             functions[FUNCTION + name].compile((own, *(kinds[kind] for kind in call.arguments)))
-        for name in shape.asked:
-            shown = BASES[shape.base].asked[name]
-            # A discipline's method that is not shown the packet gets its pointer all the same.
+        for name in shape.methods:
+            shown = BASES[shape.base].methods[name]
+            # A discipline's method without the packet gets its pointer all the same.
             given = ("packet", "link") if shape.base == "Discipline" else (*shown, *shown)
             signature = numba.int64(pointer(own), *(pointer(views[each]) for each in given))
             outer = _outer(functions[FUNCTION + name], name, shown, numba)
             compiled[name] = numba.cfunc(signature)(outer)
     except Exception as error:  # numba's own, and what its passes fail by
         raise _uncompiled(shape, name, error) from None
-    addresses = {asked: function.address for asked, function in compiled.items()}
+    addresses = {method: function.address for method, function in compiled.items()}
     return _Built(addresses, state, tuple(compiled.values()))
 
 
 def _functions(
     shape: _Shape, njit: Callable[[Any], Any], checks: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Each function of the class, to be compiled as it is called."""
+    """Each function of the class, prepared for compilation."""
     names: dict[str, Any] = {
         "__builtins__": {"len": len, "range": range},
         **checks,
@@ -392,7 +396,7 @@ def _functions(
 
 
 def _view(name: str, queues: int) -> np.dtype[np.void]:
-    """What a method is shown, as the engine lays it out."""
+    """The layout of a view in the engine."""
     import numpy as np
 
     view = VIEWS[name]
@@ -400,8 +404,9 @@ def _view(name: str, queues: int) -> np.dtype[np.void]:
     return np.dtype([*((each, "i8") for each in view.numbers), *arrays])
 
 
-def _outer(inner: Any, asked: str, views: Sequence[str], numba: Any) -> Callable[..., int]:
-    """The C function around a method: records of pointers, and `FAILED` where it raises."""
+def _outer(inner: Any, method: str, views: Sequence[str], numba: Any) -> Callable[..., int]:
+    """The C function around a method: turns pointers into records, and returns `FAILED` if the
+    method raises."""
     carray = numba.carray
     if len(views) == 2:
 
@@ -414,7 +419,7 @@ def _outer(inner: Any, asked: str, views: Sequence[str], numba: Any) -> Callable
                 return FAILED
 
         return decide
-    if asked not in SILENT:
+    if method not in SILENT:
 
         def ask(state, packet, link):  # type: ignore[no-untyped-def]
             own = carray(state, 1)[0]
@@ -438,7 +443,7 @@ def _outer(inner: Any, asked: str, views: Sequence[str], numba: Any) -> Callable
 
         return idle
 
-    def tell(state, seen, nothing):  # type: ignore[no-untyped-def]
+    def notify(state, seen, nothing):  # type: ignore[no-untyped-def]
         own = carray(state, 1)[0]
         own.__turns = 0
         try:
@@ -447,16 +452,16 @@ def _outer(inner: Any, asked: str, views: Sequence[str], numba: Any) -> Callable
             return FAILED
         return 0
 
-    return tell
+    return notify
 
 
 def _uncompiled(shape: _Shape, name: str, error: Exception) -> UserError:
-    """What numba says of what `kinds` let pass."""
+    """The error for numba's refusal of code that `kinds` accepted."""
     import re
 
-    said = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).split("\n")
-    told = plain(next((line.strip() for line in said if line.strip()), "it does not say why"))
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).split("\n")
+    reason = plain(next((line.strip() for line in lines if line.strip()), "it gives no reason"))
     return UserError(
-        f"{shape.file}: {shape.name}.{name} is beyond numba {numba_version()}: {told[:MOST_TOLD]}",
+        f"{shape.file}: {shape.name}.{name} is beyond numba {numba_version()}: {reason[:MOST_SHOWN]}",
         "write it with simpler statements, and report it: sojourn should have found the line",
     )

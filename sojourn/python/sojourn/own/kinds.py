@@ -1,13 +1,14 @@
-"""What kinds of numbers a class's functions compute, and whether each variable has been set.
+"""Finds the kinds of numbers that a class's functions compute, and whether each variable has been
+set.
 
-A variable is whole or real at each place; what is whole on one way there and real on another is real,
-as for numba. Read forward through each function from what it is called with: so a function is read,
-and compiled, once for each kinds of arguments. A loop is read again while that makes some variable
-real that was whole.
+A variable is whole or real at each place. If it is whole on one path to a place and real on
+another, it is real there, as for numba. Each function is read forward from the kinds of its
+arguments, so it is read and compiled once for each combination of kinds. A loop is read again as
+long as that turns a whole variable real.
 
-Refused here, with the line: a variable that is not set on some way to its use, a real number where
-only a whole one can be, a function that returns a number here and nothing there, and what would take
-numba for ever.
+This module refuses, with the line: a variable that is not set on some path to its use, a real
+number where only a whole one is allowed, a function that returns a number on one path and nothing
+on another, and code that numba would need too long for.
 """
 
 from __future__ import annotations
@@ -32,29 +33,29 @@ from sojourn.own.bases import (
 )
 
 MOST_COMPILED = 3000
-"""Names and numbers of all that is to be compiled, in which loops and calls count as many: some 6 s of
-numba's."""
+"""Names and numbers of all code to compile, where loops and calls count as several: about 6 s of
+numba's time."""
 MOST_FUNCTIONS = 60
-"""To be compiled."""
+"""Functions to compile."""
 MOST_CALLS = 15
-"""Within each other."""
+"""Nested calls."""
 
 NOTHING, NEVER = "nothing", "never"
-"""What a function gives, beside a number: it returns none, or does not return."""
+"""What a function returns beside a number: it returns nothing, or does not return."""
 
 _ALIKE = ("add", "sub", "mul", "floordiv", "mod", "power", "min", "max", "abs")
-"""Real where something is that they take."""
+"""Functions that are real if an argument is."""
 _REALS = ("div", "float", "random", "sqrt", "exp", "log", "log2")
 _WHOLES = {"shl": "<<", "shr": ">>", "step": "range", "bound": "range"}
-"""Of whole numbers alone."""
+"""Functions of whole numbers only."""
 
 _Known = dict[str, str]
 """The variables that have been set, and their kinds."""
 
 
 def calls_of(law: Law) -> tuple[Call, ...]:
-    """What is to be compiled, each behind what it calls. The functions get a return where they can't
-    end otherwise, which numba asks for.
+    """The functions to compile, each after those that it calls. Functions that would never return
+    get a return, which numba needs.
 
     Raises:
         UserError: see above.
@@ -78,7 +79,7 @@ class _Class:
         self.work = 0
 
     def calls(self) -> tuple[Call, ...]:
-        roots = [Call(asked, self.law.base.asked[asked]) for asked in self.law.asked]
+        roots = [Call(each, self.law.base.methods[each]) for each in self.law.methods]
         for root in roots:
             self._check_answer(root, self.given(root))
         ordered: dict[Call, None] = {}
@@ -99,7 +100,7 @@ class _Class:
         return refusal(self.law.file, node, problem, hint)
 
     def given(self, call: Call) -> str:
-        """What a function gives for these arguments."""
+        """What a function returns for these arguments."""
         if call not in self.gives:
             function = self.functions[call.name]
             self._check_work(function)
@@ -140,7 +141,7 @@ class _Class:
 
 
 def _finish(function: Function, gives: set[str]) -> None:
-    """Writes what numba needs to tell what a function returns."""
+    """Adds the returns from which numba infers what a function returns."""
     value = None if gives == {NOTHING} else ast.Constant(0)
     for node in ast.walk(function.node):
         for name in ("body", "orelse"):
@@ -150,7 +151,8 @@ def _finish(function: Function, gives: set[str]) -> None:
                 for index in reversed(ends):
                     block.insert(index, ast.Return(value))
     if gives == {NEVER}:
-        # numba would find no end to it: there is one where the turns are fewer than 0.
+        # numba rejects a function without an end. The added return is reached if the turns are
+        # fewer than 0, which never happens.
         turns = ast.Attribute(ast.Name(STATE, ast.Load()), TURNS, ast.Load())
         test = ast.Compare(turns, [ast.GtE()], [ast.Constant(0)])
         function.node.body[:] = [ast.If(test, function.node.body[:], []), ast.Return(value)]
@@ -178,13 +180,13 @@ class _Reading:
         names = [argument.arg for argument in function.node.args.args[1:]]
         given = zip(names, call.arguments, strict=True)
         self.known: _Known | None = {n: kind for n, kind in given if n not in function.views}
-        """None where nothing gets to."""
+        """None at places that are never reached."""
         self.calls: dict[Call, None] = {}
         self.returns: set[str] = set()
         self.breaks: list[list[_Known]] = []
         self.continues: list[list[_Known]] = []
         self.heads: dict[ast.stmt, _Known] = {}
-        """What was known at the beginning of each loop when it was read last."""
+        """The known variables at the beginning of each loop when it was last read."""
 
     def refuse(self, node: object, problem: str, hint: str) -> UserError:
         return self.owner.refuse(node, problem, hint)
@@ -251,7 +253,8 @@ class _Reading:
     def _loop(
         self, node: ast.stmt, body: list[ast.stmt], test: ast.expr | None, counter: str | None
     ) -> None:
-        """`counter`: the variable of a `for`. Without it and a test the loop has no end of its own."""
+        """`counter`: the variable of a `for`. A loop without it and without a test has no end of
+        its own."""
         head = self.known
         assert head is not None
         before = self.heads.get(node, {})
@@ -389,12 +392,12 @@ def _the(view: str | None) -> str:
 
 
 def _annotation(view: str | None) -> str:
-    # event is a Congestion.
+    # The view `event` is of the class Congestion.
     return {None: "int", "event": "Congestion"}.get(view, str(view).capitalize())
 
 
 def _merged(ways: Iterable[_Known | None]) -> _Known | None:
-    """What is known where these ways meet: what is on each."""
+    """The variables that are known where these paths meet: those known on each."""
     open_ = [way for way in ways if way is not None]
     if not open_:
         return None

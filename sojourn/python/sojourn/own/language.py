@@ -1,8 +1,9 @@
-"""What a file of one's own may contain, and how it becomes code that can't go wrong unnoticed.
+"""The language of a file of one's own, and its conversion to code whose failures are always
+detected.
 
-The file is read, never imported: imports of `math` and `sojourn.own`, constants, functions, classes.
-A function computes with whole numbers of 64 bits, reals and the arrays of its class. There is no name
-by which it could reach anything else, so a Run from elsewhere can be verified.
+The file is parsed, never imported: imports of `math` and `sojourn.own`, constants, functions,
+classes. A function computes with whole numbers of 64 bits, reals and the arrays of its class. There
+is no name by which it could reach anything else, so a Run from elsewhere can be verified.
 
 Each function is rewritten before it is compiled:
 
@@ -14,11 +15,11 @@ Each function is rewritten before it is compiled:
 | `f(...)`, `self.method(...)` | the compiled function, with the state as its first argument |
 | `a < b`, `not a` where a number is meant | 0 or 1 |
 
-Each of these functions is told its line, so that a failure has a place. What is rewritten has two
-kinds of numbers; `kinds` tells them apart, and refuses what Python would only find in the run.
+Each of these functions gets its line, so that a failure has a place. Rewritten code has two kinds
+of numbers; `kinds` distinguishes them, and refuses errors that Python would only find in the run.
 
-A file is bounded before it is read any further: its length, how deep it is nested, its numbers. So
-whoever reads a stranger's file is done in a moment.
+A file's length, depth of nesting and numbers are checked before anything else, so that even a
+hostile file takes only a moment.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ _TYPES = {
     "Congestion": "event",
     "Delivery": "delivery",
 }
-"""By the annotation of an argument."""
+"""Views by the annotation of an argument."""
 
 
 _STARTS = {"cwnd": "window", "ssthresh": "ssthresh"}
@@ -69,19 +70,19 @@ _STARTS = {"cwnd": "window", "ssthresh": "ssthresh"}
 MOST_TEXT = 200_000
 """Characters of a file."""
 MOST_NODES = 20_000
-"""Of a file: names, numbers, operations, statements."""
+"""In a file: names, numbers, operations, statements."""
 MOST_DEPTH = 60
-"""Of what is nested in each other: each `elif`, and each term of a sum, is one deeper."""
+"""Nesting: each `elif`, and each term of a sum, is a level."""
 MOST_LOOPS = 10
-"""Nested in each other."""
+"""Nested loops."""
 MOST_COMPARED = 16
 """Arguments of `min` and `max`."""
 NODES_A_TURN = 64
-"""A loop or function of so many counts as one more turn."""
+"""A loop or function counts one more turn for each 64 nodes."""
 A_FUNCTION, A_LOOP, A_POWER, A_CALL, A_BRANCH = 30, 25, 15, 6, 4
-"""What numba has to do for each, in names and numbers (see `_work`)."""
-MOST_SAID = 200
-"""Characters of what a `raise` says."""
+"""The work of each for numba, in names and numbers (see `_work`)."""
+MOST_MESSAGE = 200
+"""Characters of the message of a `raise`."""
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -103,7 +104,7 @@ _CONSTANT: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Mod: operator.mod,
 }
 _OF_ONE = {"abs": "abs", "bool": "bool", "float": "float", "int": "whole", "round": "nearest"}
-"""Functions of Python with one argument, and what they become."""
+"""Python's functions with one argument, and their replacements."""
 _OF_SEVERAL = ("max", "min")
 _BUILTINS = (*_OF_ONE, *_OF_SEVERAL, "len")
 _MATH = ("sqrt", "exp", "log", "log2", "isnan", "isinf", "floor", "ceil")
@@ -111,7 +112,7 @@ _MATH_CONSTANTS = ("pi", "e", "inf")
 
 
 def read(source: str, file: str, name: str, words: str) -> Law:
-    """The class of a file, with the numbers that a scenario sets.
+    """Parses the class of a file, with the numbers that a scenario sets.
 
     Raises:
         UserError: the file is not of this language, or has no such class; with its line.
@@ -120,7 +121,7 @@ def read(source: str, file: str, name: str, words: str) -> Law:
 
 
 def base_of(source: str, file: str, name: str) -> Base:
-    """What a class of a file begins from.
+    """The base class of a class of a file.
 
     Raises:
         UserError: as `read`.
@@ -129,8 +130,8 @@ def base_of(source: str, file: str, name: str) -> Base:
 
 
 _PARSES = threading.Lock()
-"""Of Python 3.11 two threads that parse at once may end in a SystemError: the depths of their trees
-are counted together (gh-106905)."""
+"""In Python 3.11, two threads that parse at once may end in a SystemError: the depths of their
+trees are counted together (gh-106905)."""
 
 
 def _parsed(source: str, file: str) -> _File:
@@ -159,14 +160,14 @@ _NAMELESS = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
 
 
 def _size(nodes: Sequence[ast.AST]) -> int:
-    """Names, numbers, operations and statements."""
+    """The number of names, numbers, operations and statements."""
     every = (each for node in nodes for each in ast.walk(node))
     return sum(not isinstance(each, _NAMELESS) for each in every)
 
 
 def _work(node: ast.AST, loops: int = 0) -> int:
-    """How much numba has to do for a statement, in names and numbers of a plain one: measured. LLVM
-    unrolls loops, also those in each other."""
+    """The work of a statement for numba, in names and numbers of a plain one, from measurements.
+    LLVM unrolls loops, also nested ones."""
     work = 0 if isinstance(node, _NAMELESS) else 1
     match node:
         case ast.While() | ast.For():
@@ -184,7 +185,8 @@ def _work(node: ast.AST, loops: int = 0) -> int:
 
 
 def _bounded(tree: ast.Module, file: str) -> None:
-    """Refuses what is too long or nested too deep to be read by recursion, and endless numbers."""
+    """Refuses a file that is too long, or nested too deep for recursion, and numbers beyond 64
+    bits."""
     left = deque[tuple[ast.AST, ast.AST, int]]((each, each, 0) for each in tree.body)
     nodes = 0
     while left:
@@ -208,15 +210,15 @@ def _bounded(tree: ast.Module, file: str) -> None:
 
 
 def _set(words: str) -> dict[str, Number]:
-    said = words.split()
+    parts = words.split()
     return {
         word: int(text) if text.lstrip("+-").isdigit() else float(text)
-        for word, text in zip(said[::2], said[1::2], strict=True)
+        for word, text in zip(parts[::2], parts[1::2], strict=True)
     }
 
 
 class _File:
-    """Reads the top of a file."""
+    """Reads the top level of a file."""
 
     def __init__(self, file: str, tree: ast.Module) -> None:
         self.file = file
@@ -232,7 +234,7 @@ class _File:
         return refusal(self.file, node, problem, hint)
 
     def name(self, at: ast.AST, name: str) -> None:
-        """Refuses what is Python's own or, at the top of a file, was named before."""
+        """Refuses Python's own names."""
         if name.startswith("__"):
             raise self.refuse(at, f"{name} is a name of Python's own", "choose another")
 
@@ -299,7 +301,7 @@ class _File:
     def value(
         self, node: ast.expr, known: Mapping[str, Number], most: int = 1
     ) -> Number | list[Number]:
-        """What an expression of constants is, an array of at most so many numbers."""
+        """The value of an expression of constants; an array has at most `most` numbers."""
         match node:
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
                 return -number
@@ -342,13 +344,14 @@ class _File:
         return value
 
     def shown(self, node: ast.AST, name: str, kind: ast.expr | None) -> str | None:
-        """What of the engine's an argument is, by its annotation, or by its name without one."""
+        """The view that an argument is, by its annotation, or by its name without one; None: a
+        number."""
         if kind is None:
             return name if name in VIEWS else None
         return _TYPES.get(_shown(kind).strip("'\""))
 
     def found(self, name: str) -> tuple[ast.ClassDef, Base]:
-        """A class and what it begins from."""
+        """A class and its base."""
         found = self.classes.get(name)
         if found is None:
             there = ", ".join(self.classes) or "no class"
@@ -357,7 +360,7 @@ class _File:
         if len(bases) != 1 or bases[0] not in self.bases:
             raise self.refuse(
                 found,
-                f"{name} is no discipline and no congestion control",
+                f"{name} is neither a discipline nor a congestion control",
                 f"write from sojourn.own import Discipline, and class {name}(Discipline)",
             )
         if found.decorator_list or found.keywords:
@@ -387,11 +390,11 @@ class _Class:
         self.numbers = len(self.values)
         self.settings = {name: getattr(own.Discipline, name) for name in base.settings}
         self.paces = False
-        # A setting that no line of the class has can be set as well.
+        # A scenario may also set a setting that the class does not mention.
         for word in self.words.keys() & self.settings.keys():
             self._setting(node, word, self.words[word])
         self.methods: dict[str, ast.FunctionDef] = {}
-        self.said: dict[int, str] = {}
+        self.messages: dict[int, str] = {}
         for statement in node.body:
             self._member(statement)
         self._check_words()
@@ -484,7 +487,7 @@ class _Class:
         if one not in ("int", "float", "bool") or array != isinstance(value, list):
             raise self.file.refuse(
                 statement,
-                f"{name}: {kind} is no number and no array of them",
+                f"{name}: {kind} is neither a number nor an array of numbers",
                 "write int, float, bool, list[int] or list[float], and a first value of that",
             )
         items = value if isinstance(value, list) else [value]
@@ -516,14 +519,14 @@ class _Class:
                 )
 
     def law(self) -> Law:
-        asked = tuple(name for name in self.base.asked if name in self.methods)
-        if self.settings.get("queues", 1) > 1 and "choose" not in asked:
+        methods = tuple(name for name in self.base.methods if name in self.methods)
+        if self.settings.get("queues", 1) > 1 and "choose" not in methods:
             raise self.file.refuse(
                 self.node,
                 f"{self.node.name} has {self.settings['queues']} queues and no method choose",
                 "write def choose(self, link): the number of the queue to serve",
             )
-        for name in asked:
+        for name in methods:
             self._check_parameters(name)
         functions = {
             name: _Function(self, node, None).made() for name, node in self.file.functions.items()
@@ -537,27 +540,27 @@ class _Class:
             self.values,
             self.settings,
             self._ordered(functions),
-            asked,
+            methods,
             self.paces,
-            self.said,
+            self.messages,
         )
         return replace(law, calls=kinds.calls_of(law))
 
     def _check_parameters(self, name: str) -> None:
-        wanted = self.base.asked[name]
+        wanted = self.base.methods[name]
         method = self.methods[name]
         given = method.args.args
         written = f"write def {name}({', '.join(('self', *wanted))})"
         if len(given) != 1 + len(wanted):
             raise self.file.refuse(method, f"{name} takes {len(given)} arguments", written)
         for argument, view in zip(given[1:], wanted, strict=True):
-            said = self.file.shown(argument, argument.arg, argument.annotation)
-            if said is not None and said != view:
-                problem = f"{argument.arg} of {name} is the {view}, not the {said}"
+            shown = self.file.shown(argument, argument.arg, argument.annotation)
+            if shown is not None and shown != view:
+                problem = f"{argument.arg} of {name} is the {view}, not the {shown}"
                 raise self.file.refuse(argument, problem, written)
 
     def _ordered(self, functions: Mapping[str, Function]) -> tuple[Function, ...]:
-        """Each behind those that it calls."""
+        """Each after the functions that it calls."""
         calls = {name: tuple(_called(made.node)) for name, made in functions.items()}
         done: dict[str, Function] = {}
         for first in functions:
@@ -592,7 +595,7 @@ def _called(function: ast.FunctionDef) -> Iterator[str]:
 
 
 class _Function:
-    """Rewrites one function, and refuses what is not of the language."""
+    """Rewrites one function, and refuses code that is not of the language."""
 
     def __init__(self, owner: _Class, node: ast.FunctionDef, own_name: str | None) -> None:
         self.owner = owner
@@ -624,10 +627,10 @@ class _Function:
         self.loops = 0
 
     def _views(self) -> dict[str, str]:
-        """Arguments that are the packet, the link and their like, by what they are."""
-        asked = self.owner.base.asked
-        if self.own_name is not None and self.node.name in asked:
-            return dict(zip(self.arguments, asked[self.node.name], strict=False))
+        """Arguments that are views (the packet, the link and so on), and which views."""
+        methods = self.owner.base.methods
+        if self.own_name is not None and self.node.name in methods:
+            return dict(zip(self.arguments, methods[self.node.name], strict=False))
         own = self.node.args.args[len(self.node.args.args) - len(self.arguments) :]
         shown = ((each.arg, self.file.shown(each, each.arg, each.annotation)) for each in own)
         return {name: view for name, view in shown if view is not None}
@@ -703,8 +706,8 @@ class _Function:
                 return [ast.If(self._test(test), self._block(body), self._else(orelse))]
             case ast.While(test=test, body=body, orelse=[]):
                 always = self.visit(test)
-                asked = always if isinstance(always, ast.Constant) else self._test(test)
-                return [ast.While(asked, self._loop(node, body), [])]
+                condition = always if isinstance(always, ast.Constant) else self._test(test)
+                return [ast.While(condition, self._loop(node, body), [])]
             case ast.For(
                 target=ast.Name(),
                 iter=ast.Call(func=ast.Name(id="range"), args=bounds, keywords=[]),
@@ -722,8 +725,8 @@ class _Function:
                 return [ast.For(node.target, turns, self._loop(node, node.body), [])]
             case ast.Raise(exc=exc):
                 return self._failure(node, exc)
-            case ast.Assert(test=test, msg=said):
-                failing = self._failure(node, said)
+            case ast.Assert(test=test, msg=message):
+                failing = self._failure(node, message)
                 return [ast.If(ast.UnaryOp(ast.Not(), self._test(test)), failing, [])]
         raise self.refuse(
             node,
@@ -749,10 +752,10 @@ class _Function:
         count = ast.copy_location(ast.Expr(self._check(node, "turn", turns)), node)
         return [count, *self._block(body)]
 
-    def _failure(self, node: ast.stmt, said: ast.expr | None) -> list[ast.stmt]:
-        for each in ast.walk(said) if said is not None else ():
+    def _failure(self, node: ast.stmt, message: ast.expr | None) -> list[ast.stmt]:
+        for each in ast.walk(message) if message is not None else ():
             if isinstance(each, ast.Constant) and isinstance(each.value, str):
-                self.owner.said[node.lineno] = each.value[:MOST_SAID]
+                self.owner.messages[node.lineno] = each.value[:MOST_MESSAGE]
         return [ast.copy_location(ast.Expr(self._check(node, "raised")), node)]
 
     def _together(
@@ -821,8 +824,8 @@ class _Function:
         return ast.copy_location(self._expression(node), node)
 
     def _test(self, node: ast.expr) -> ast.expr:
-        """Whether something is so. A test of constants is made one that numba does not see through:
-        it would leave out what such a branch has, and find no end where there is none else."""
+        """A condition. A test of constants is disguised from numba, which would remove its branch
+        and then may find no end."""
         match node:
             case ast.Compare(left=left, ops=ops, comparators=others):
                 made: ast.expr = self._comparison(node, left, ops, others)
@@ -894,14 +897,14 @@ class _Function:
         number = node.value
         if isinstance(number, int) and not -(1 << 63) <= number < 1 << 63:
             raise self.refuse(node, f"{number} is beyond 64 bits", "write a smaller number")
-        # True is 1, as a field of them is.
+        # True is 1, as in a field.
         return ast.Constant(int(number)) if isinstance(number, bool) else node
 
     def _name(self, node: ast.AST, name: str) -> ast.expr:
         if name in self.views:
             fields = VIEWS[self.views[name]].numbers
             raise self.refuse(
-                node, f"{name} is no number", f"write one of it, such as {name}.{fields[0]}"
+                node, f"{name} is not a number", f"write one of it, such as {name}.{fields[0]}"
             )
         if name in self.locals:
             return ast.Name(name, ast.Load())
@@ -932,7 +935,7 @@ class _Function:
         raise self.refuse(
             node,
             f"there is no {name}.{attr} here",
-            "use fields of self, and what the method is shown",
+            "use fields of self, and those of the method's arguments",
         )
 
     def _field(self, node: ast.AST, attr: str) -> Number | list[Number]:
@@ -963,7 +966,7 @@ class _Function:
                 if attr in VIEWS[self.views[name]].arrays:
                     return ast.Attribute(ast.Name(name, ast.Load()), attr, ast.Load())
         raise self.refuse(
-            node, f"{_shown(node)} is no array", "arrays are fields of self, or of the link"
+            node, f"{_shown(node)} is not an array", "arrays are fields of self, or of the link"
         )
 
     def _call(self, node: ast.AST, func: ast.expr, arguments: Sequence[ast.expr]) -> ast.expr:
@@ -1048,7 +1051,7 @@ class _Function:
 
 
 class _Made(ast.expr):
-    """A variable of ours in what is still to be rewritten."""
+    """A variable of ours in code that is still to be rewritten."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
