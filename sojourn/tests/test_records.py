@@ -17,7 +17,7 @@ from small_run import CAUSES, MS, small_meta, small_run, small_tables
 from sojourn import metrics, records
 from sojourn.records import META, TABLES, Run, RunError, disk, dtype
 from sojourn.records import run as records_run
-from sojourn.records.run import Held
+from sojourn.records.run import TableCache
 from sojourn.records.schema import ON_REQUEST
 
 
@@ -307,7 +307,7 @@ def test_while_tables_are_held_each_is_read_once(
 
 def test_no_more_is_held_than_there_is_room_for(tmp_path: Path) -> None:
     table = small_run(tmp_path / "run").table("links")
-    held = Held(int(2.5 * table.estimated_size()))
+    held = TableCache(int(2.5 * table.estimated_size()))
     keys = [(tmp_path, seed, "links") for seed in (1, 2, 3)]
     for key in keys[:2]:
         held.add(key, table)

@@ -77,10 +77,10 @@ from sojourn.scenario.qdisc import Qdisc
 from sojourn.scenario.realised import Link
 
 GRAIN_NS = 2000
-"""How much later than ours a recorded departure or drop may be, ns, while the link's rate is
-constant."""
+"""Tolerance for recorded departures and drops that are later than ours, ns, while the link's rate
+is constant."""
 _DROP_NS = 1000
-"""How far a drop may be from the arrival of the packet that caused it, ns."""
+"""Tolerance between a drop and the arrival of the packet that caused it, ns."""
 _PHASE_NS = 16_000_000
 """A whole number of ticks, both of Linux's CoDel (1024 ns) and of its byte queue limits (4 ms). The
 phase of time 0 within them is part of a recording."""
@@ -99,7 +99,7 @@ _YOUNG = 16
 """Intervals after its last drop in which CoDel continues with its count. Linux's clock begins near
 0, and a CoDel without a drop has 0 as the time of its last one."""
 _TURNED = 64
-"""How many of cake's invisible draws before a differing packet are inverted in the search."""
+"""Number of cake's invisible draws before a differing packet that the search inverts."""
 DID = ("sent it", "marked it", "dropped it on arrival", "dropped it", "kept it")
 
 
@@ -218,7 +218,7 @@ def _searched(recording: Recording) -> Replayed:
 
 
 def _agreed(recording: Recording, ours: Replayed) -> int:
-    """How many packets are sent before the first that differs; if all agree, the number of
+    """The number of packets sent before the first that differs; if all agree, the number of
     packets."""
     wrong = ~_same(recording, ours)
     orders = np.concatenate([side.order[wrong] for side in (recording.trace, ours)])
@@ -481,7 +481,7 @@ def _resolution(trace: Trace) -> Ints:
 
 def _in_order(trace: Trace, ours: Replayed) -> Mask:
     """Whether the order of leaving agrees. The kernel frees dropped packets after it has sent what
-    it could, so a drop has no order among the packets sent at the same instant: any position among
+    it could. So a drop has no order among the packets sent at the same instant: any position among
     them counts. A packet that arrives before a packet of its instant leaves is sent a nanosecond
     earlier in the replay."""
     sent = np.sort(ours.left_ns[np.isin(ours.fate, (SENT, MARKED))])

@@ -50,8 +50,8 @@ class Sides:
     ours: Scenario
     theirs: Scenario
     setting: Literal["", "asleep", "awake"] = ""
-    """How red's `adaptive` is set: as tc sets it, or with the flag where the kernel reads it; "":
-    it does not occur."""
+    """The setting of red's `adaptive`: as tc sets it, or with the flag where the kernel reads it;
+    "": it does not occur."""
 
     @property
     def awake(self) -> bool:

@@ -96,7 +96,7 @@ class ReplayInterrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class ReplaySettings:
-    """How queues are recorded and compared: see `replay`."""
+    """Options for recording and comparing queues: see `replay`."""
 
     engine: str
     seeds: int | None

@@ -50,7 +50,7 @@ ScenarioSource: TypeAlias = "Scenario | str | os.PathLike[str]"
 
 @dataclass(frozen=True)
 class AgreeSettings:
-    """How both sides are run and compared: see `agree`."""
+    """Options for running and comparing both sides: see `agree`."""
 
     engine: str
     seeds: int | None
@@ -108,7 +108,7 @@ class Agreement:
 
     @property
     def verdicts(self) -> dict[NumberVerdict, int]:
-        """How many numbers have each verdict."""
+        """The count of each verdict."""
         return verdicts(self.comparisons)
 
     @property
@@ -190,7 +190,7 @@ def agree(
         progress: called with a `Progress` about ten times a second; starts again in each stage.
         say: called with a description of each stage, and with what is left out.
 
-    `jobs`, `cluster`, `force` and `fresh` are chosen of `sojourn.run`.
+    `jobs`, `cluster`, `force` and `fresh` are those of `sojourn.run`.
 
     Raises:
         UserError: a side can't run one of them, or `out` has other Runs.
@@ -320,7 +320,7 @@ def _variants(
 
 
 def _sides(variants: Sequence[Scenario], how: AgreeSettings) -> list[Sides]:
-    """How each variant is compared with the kernel. A comparison that is impossible here is left
+    """The comparisons of each variant with the kernel. A comparison that is impossible here is left
     out, and reported."""
     profile = profile_of(how.engine)
     found = [each for variant in variants for each in sides(variant, profile)]
@@ -426,7 +426,7 @@ def _run_all(
 def _further(
     cases: Sequence[_Case], most: int, how: AgreeSettings, stops: list[UnfinishedError]
 ) -> None:
-    """Runs more seeds of undecided cases on the kernel, then in the simulator with chosen that the
+    """Runs more seeds of undecided cases on the kernel, then in the simulator with those that the
     kernel has finished."""
     seeds = [case.next_seeds(most) for case in cases]
     how.say(f"{counted(cases)} whose numbers are not decided: {sum(map(len, seeds))} seeds more")

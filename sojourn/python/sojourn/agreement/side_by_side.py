@@ -61,7 +61,7 @@ class Case:
     base_rtt_ms: float
     """The smallest base RTT of the flows."""
     setting: str = ""
-    """How the kernel was configured, if there is more than one way (`Sides.setting`)."""
+    """The kernel's configuration, if there is more than one (`Sides.setting`)."""
 
     @property
     def kind(self) -> str:
@@ -423,7 +423,7 @@ def digest(
 
 
 def verdicts(comparisons: Sequence[Comparison]) -> dict[NumberVerdict, int]:
-    """How many numbers have each verdict."""
+    """The count of each verdict."""
     counts: dict[NumberVerdict, int] = dict.fromkeys(VERDICTS, 0)
     for one in comparisons:
         for row in one.rows:

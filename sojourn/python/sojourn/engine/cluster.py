@@ -50,7 +50,7 @@ CONNECT_S = 10.0
 WORKERS_S = 30.0
 """How long the cluster may have no worker, at the beginning or later."""
 LOOK_S = 1.0
-"""Interval at which the scheduler is requests for its workers."""
+"""Interval at which the scheduler is asked for its workers."""
 BATCH_S = 1.0
 """Intended duration of a batch."""
 MOST_BATCHED = 64

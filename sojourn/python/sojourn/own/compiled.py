@@ -1,9 +1,9 @@
 """Compiles a discipline or a congestion control of one's own with numba, for `_core`.
 
-The class's functions become C functions of three pointers: the state, which is a record of the
-class's fields; the packet and the link, or the ACK or congestion signal and nothing (crates/qdisc,
-own.rs; crates/tcp, own.rs; crates/python, own.rs). A class is compiled once in a process, whatever
-numbers a scenario sets, unless the lengths of its arrays change.
+The class's functions become C functions of three pointers (crates/qdisc, own.rs; crates/tcp,
+own.rs; crates/python, own.rs). The first is the state, a record of the class's fields. The others
+are the packet and the link, or the ACK or congestion signal and nothing. A class is compiled once
+in a process, whatever numbers a scenario sets, unless the lengths of its arrays change.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ another, it is real there, as for numba. Each function is read forward from the 
 arguments, so it is read and compiled once for each combination of kinds. A loop is read again as
 long as that turns a whole variable real.
 
-This module refuses, with the line: a variable that is not set on some path to its use, a real
-number where only a whole one is allowed, a function that returns a number on one path and nothing
-on another, and code that numba would need too long for.
+This module refuses four things, with the line. A variable may not be set on some path to its use. A
+real number stands where only a whole one is allowed. A function returns a number on one path and
+nothing on another. The code would take numba too long.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MOST_CALLS = 15
 """Nested calls."""
 
 NOTHING, NEVER = "nothing", "never"
-"""What a function returns beside a number: it returns nothing, or does not return."""
+"""The other results of a function: it returns nothing, or does not return."""
 
 _ALIKE = ("add", "sub", "mul", "floordiv", "mod", "power", "min", "max", "abs")
 """Functions that are real if an argument is."""
@@ -100,7 +100,7 @@ class _Class:
         return refusal(self.law.file, node, problem, hint)
 
     def given(self, call: Call) -> str:
-        """What a function returns for these arguments."""
+        """The kind that a function returns for these arguments."""
         if call not in self.gives:
             function = self.functions[call.name]
             self._check_work(function)

@@ -93,7 +93,7 @@ class Own:
     numbers: Mapping[str, Ints]
 
     def growth(self, name: str) -> int:
-        """How much a statistic grew over the numbers run."""
+        """How much a statistic grew over the whole run."""
         values = self.numbers.get(name)
         return 0 if values is None or not len(values) else int(values[-1])
 
