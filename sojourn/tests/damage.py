@@ -1,5 +1,4 @@
-"""Damaged and hostile Run folders for tests: one thing in a Run changed, the same for the same
-seed."""
+"""Damaged and hostile Run folders for tests: each has one change, the same for the same seed."""
 
 from __future__ import annotations
 
@@ -21,9 +20,9 @@ STRANGE: tuple[Any, ...] = (
 
 
 def spoil(run: Path, seed: int) -> str:
-    """Changes one thing in the Run in this folder; what, in words."""
+    """Changes one thing in the Run in this folder; returns its description."""
     rng = random.Random(seed)
-    # Every kind in turn, so that a few dozen seeds have all of them.
+    # Kinds in turn, so that a few dozen seeds cover all.
     damage = DAMAGES[seed % len(DAMAGES)]
     return f"{damage.__name__.lstrip('_')} {damage(run, rng)}"
 
@@ -124,15 +123,15 @@ DAMAGES: tuple[Callable[[Path, random.Random], str], ...] = (
     _value_of_meta, _truncated, _value_of_meta, _flipped, _missing_in_meta, _swapped, _value_of_meta, _gone, _twice_in_meta,
     _folder_instead, _value_of_meta, _link_instead, _text_of_meta, _value_of_meta, _sums, _missing_in_meta, _seed_gone,
 )  # fmt: skip
-"""Values of the wrong type are what most of a Run may be damaged by."""
+"""Values of the wrong type, with which most fields of a Run may be damaged."""
 CASES = range(2 * len(DAMAGES))
 
 
 def refused_or_read(
     whole: Path, case: int, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Damages a copy of a Run and has a verb read it: the exit status is 0 or 2, and nothing is raised.
-    One verb a case: the others read the same."""
+    """Damages a copy of a Run and has a verb read it: the exit status is 0 or 2, and there is no
+    exception. One verb a case, since the others read the same."""
     spoilt = Path(shutil.copytree(whole, folder / "spoilt"))
     spoil(spoilt, case)
     verbs = (
@@ -146,7 +145,7 @@ def refused_or_read(
     assert result in (0, 2), words
     assert "\x1b" not in said.out + said.err
     if result == 2:
-        # The page of a measurement that broke off may warn as well.
+        # The page of an interrupted measurement may also contain a warning.
         assert "error: " in said.err.lower(), said.err
 
 
@@ -155,7 +154,7 @@ def _table(run: Path, rng: random.Random) -> Path:
 
 
 def _somewhere(meta: Any, rng: random.Random) -> tuple[Any, Any, str]:
-    """A place in plain values: what holds it, its key there, and its path."""
+    """A place in plain values: its container, its key there, and its path."""
     at, path = meta, []
     while True:
         keys = list(at) if isinstance(at, dict) else list(range(len(at)))

@@ -53,7 +53,7 @@ def small_meta(kind: str = "bulk", seeds: Sequence[int] = (1, 2), label: str = "
 
 
 def small_tables(kind: str = "bulk") -> Tables:
-    """As an engine hands them over: links, flows and causes by number."""
+    """In an engine's form: links, flows and causes as numbers."""
     ints = {
         "queue": {
             "t_ns": [1 * S, 2 * S], "link": [0, 0], "backlog_packets": [3, 4], "backlog_bytes": [4500, 6000],
@@ -101,7 +101,7 @@ def small_tables(kind: str = "bulk") -> Tables:
         },
         "engine": {"events": [4000], "packets": [996], "peak_entries": [50]},
     }  # fmt: skip
-    # What is not said here, there is none of.
+    # Tables that are not set here are empty.
     tables: Tables = {
         name: nothing(name, len(next(iter(table.values()))))
         | {column: np.array(values) for column, values in table.items()}
@@ -123,7 +123,7 @@ def small_run(
     run = Run.create(path, small_meta(kind, seeds, label), 'title = "Two flows and a ping"\n')
     for seed in seeds:
         tables = small_tables(kind)
-        # Every seed a little more for the first flow, so that there is something to take a mean of.
+        # Each seed has a little more for the first flow, so that the mean differs from each value.
         tables["flows"]["delivered_bytes"] = tables["flows"]["delivered_bytes"] + np.array(
             [1000 * (seed - 1), 0, 0]
         )

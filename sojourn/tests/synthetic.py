@@ -36,7 +36,7 @@ Columns = dict[str, np.ndarray[Any, Any]]
 
 @dataclass(frozen=True)
 class Shape:
-    """What a synthetic Run looks like."""
+    """The parameters of a synthetic Run."""
 
     qdisc: str = "pfifo limit 1000"
     flows: int = 4
@@ -49,9 +49,9 @@ class Shape:
     rate_bps: int = 20_000_000
     title: str = "Downloads and a ping at 20 Mbit/s"
     label: str | None = None
-    """The qdisc's kind, unless told."""
+    """None: the qdisc's kind."""
     scenario: str | None = None
-    """Its text, unless it is to be this shape's."""
+    """None: this shape's scenario."""
     settings: tuple[tuple[str, str], ...] = ()
 
 
@@ -262,7 +262,7 @@ def tables(shape: Shape, seed: int) -> dict[str, Columns]:
         "engine": {"events": np.array([1000]), "packets": np.array([sums]), "peak_entries": np.array([1100])},
     }  # fmt: skip
     for name, columns in made.items():
-        # What else the engine may have learnt to record: zeros; there is no driver's ring.
+        # Newer columns of the engine: zeros; there is no driver's ring.
         length = len(next(iter(columns.values())))
         for column, none in nothing(name, length).items():
             absent = column.startswith(("ring_", "bql_"))

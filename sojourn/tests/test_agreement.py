@@ -1,5 +1,5 @@
-"""Simulator beside kernel: what counts as agreement, by hand-made summaries; and, where a guest is
-ready, that the two do agree."""
+"""Compares simulator and kernel: the rules of agreement, with hand-made summaries; and, where a
+guest is ready, that both agree."""
 
 import functools
 import json
@@ -435,7 +435,7 @@ def test_red_adaptive_is_held_against_the_kernel_both_ways() -> None:
         "awake",
         True,
     )
-    # As tc sets it, the kernel's is red; awake, both are what the scenario says.
+    # As tc configures it, the kernel's is red; awake, both are the scenario's.
     assert asleep.ours.realise(1) == scenario(ADAPTIVE).realise(1)
     for each in (asleep.theirs, awoken.ours, awoken.theirs):
         assert each.realise(1) == one.realise(1)
@@ -667,13 +667,13 @@ kind = "ping"
 [sweep]
 "bottleneck.qdisc" = ["codel", "red limit 100000 min 8000 max 24000 avpkt 1000 burst 14 bandwidth 4mbit"]
 """
-"""With the stand-in codel, which draws nothing, is the same on both sides, and red is not."""
+"""With the stand-in, codel, which draws nothing, is the same on both sides, and red is not."""
 STOP_NEVER = -1
 
 
 class StandIn(Simulator):
-    """In the kernel's place: the simulator with other draws at its links. At one seed of red
-    somebody presses Ctrl-C."""
+    """Replaces the kernel: the simulator with other draws at its links. At one seed of red it
+    raises Ctrl-C."""
 
     name = "kernel"
 
@@ -735,8 +735,7 @@ def test_only_cases_that_do_not_tell_get_more_seeds(
     assert seeds_of(more) == [2, 4]
     assert more["comparisons"][0] == few["comparisons"][0]
     _, whole = agreed(capsys, str(two), "--seeds", "4")
-    # Every number of a case is judged by all seeds that the case has, as if they had been asked for
-    # at once.
+    # Every number of a case is judged over all its seeds, as if all had been requested at once.
     assert more["comparisons"][1] == whole["comparisons"][1]
     _, bounded = agreed(capsys, str(two), "--most-seeds", "3")
     assert seeds_of(bounded) == [2, 3]
@@ -766,7 +765,7 @@ def test_further_seeds_are_kept_with_the_others(
         "they are not overwritten unasked"
     )
     assert "already holds a Run" in capsys.readouterr().err
-    # What a kill before meta.json leaves is no Run; another scenario is nothing of ours.
+    # The remains of a kill before meta.json are not a Run; another scenario is not ours.
     for text, refused in (("", ""), ("title = 'mine'\n", "holds files that are not a Run")):
         for run in (run for side in ("sim", "kernel") for run in Run.find(out / side)):
             whole_text = run.scenario_text
@@ -979,7 +978,7 @@ def test_red_adaptive_agrees_as_tc_sets_it_and_awake(
         queue = run.table("queue", run.seeds[0])
         return int(queue.filter(queue["link"] == "down")["probability"].n_unique())
 
-    # max_p stands where tc put it, or moves twice a second.
+    # max_p stays at tc's value, or changes twice a second.
     assert probabilities(asleep) == 1
     assert probabilities(awoken) > 10
 
@@ -998,7 +997,7 @@ def test_each_control_is_marked_as_the_kernels() -> None:
         rows = compare(metrics.summary(our), metrics.summary(kernel), RATES).rows
         assert not [row for row in rows if row.verdict == "beyond"], our.name
         assert "marks" in {row.metric for row in rows}, our.name
-    # BBR's phases are drawn by lot: the guest's lie among those of twenty seeds.
+    # BBR's phases are random: the guest's result is within those of twenty seeds.
     [bbr] = [cell for cell in marked if ": bbr, " in cell.label]
     [ours] = sojourn.run_all([bbr], seeds=20)
     counts = [int(ours.table("links", seed)["marked_packets"][0]) for seed in ours.seeds]

@@ -1,5 +1,5 @@
-"""This package without the others: what is there works, and what is not says which package brings
-it. conftest.py hides the others from each test of this folder."""
+"""This package without the others: its own parts work, and for a missing part it names the package.
+conftest.py hides the others from each test of this folder."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_no_test_of_this_package_can_import_another(name: str) -> None:
 
 
 def test_another_finder_of_packages_finds_none_either() -> None:
-    # dask imports it, and it takes the place of Python's own.
+    # dask imports it, and it replaces Python's own.
     pytest.importorskip("importlib_metadata")
     extras.installed.cache_clear()
     assert extras.installed() == ()

@@ -1,5 +1,5 @@
-"""A bundle is one zip with its manifest: the same files give the same bytes, what is changed is
-found, and what leads elsewhere is refused."""
+"""A bundle is one zip with its manifest: the same files give the same bytes, changes are detected,
+and names that lead out are refused."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ kind = "ping"
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a Run of two seeds, a comparison and something that is no Run."""
+    """A folder with a Run of two seeds, a comparison and a file that is not a Run."""
     folder = tmp_path_factory.mktemp("results")
     run(loads(SHORT), seeds=[1, 2], out=folder / "one")
     run_all(variants(loads(SHORT), ["pfifo", "codel"]), out=folder / "compared")
@@ -57,7 +57,7 @@ def made(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def again(made: Path, out: Path, changed: Callable[[dict[str, bytes]], None], how: int = 0) -> Path:
-    """The zip made anew by hand, with its files changed."""
+    """The zip made anew by hand, with changed files."""
     with zipfile.ZipFile(made) as whole:
         files = {name: whole.read(name) for name in whole.namelist()}
     changed(files)
@@ -273,7 +273,7 @@ def test_a_changed_byte_of_any_file_in_a_zip_is_found(made: Path, tmp_path: Path
     with zipfile.ZipFile(made) as listed:
         members = listed.infolist()
     for info in members[:: len(members) // 12]:
-        # Behind the entry's own head.
+        # Behind the entry's own header.
         at = info.header_offset + 30 + len(info.filename) + info.file_size // 2
         spoilt.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
         assert status(["verify", "-q", "--sums", str(spoilt)]) in (1, 2), info.filename
@@ -296,7 +296,7 @@ def test_a_part_of_a_zip_is_refused_and_a_damaged_directory_gives_nothing_else(
         try:
             with bundles.unpacked(spoilt) as (folder, found, apart):
                 assert found == right
-                # What is not said to be apart is there, byte for byte.
+                # Files without a reported difference are equal, byte for byte.
                 same = bundles.compare(folder, found)
                 assert {each.name for each in same} <= {each.name for each in apart}
         except BundleError:

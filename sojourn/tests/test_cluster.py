@@ -1,5 +1,5 @@
-"""Seeds worked off by the workers of a Dask cluster: a scheduler and workers that are processes of
-their own, at loopback."""
+"""Seeds run on the workers of a Dask cluster: a scheduler and workers that are processes of their
+own, on loopback."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ kind = "ping"
 """
 WAIT_S = 30.0
 ONE_CLUSTER = pytest.mark.xdist_group("cluster")
-"""Of tests that share a cluster: to start one takes longer than any of them."""
+"""For tests that share a cluster: starting one takes longer than any of them."""
 SEEDS = 500
 PRELOAD = """
 from pathlib import Path
@@ -52,7 +52,7 @@ own = Simulator.build
 other = Path({folder!r}, "other-build")
 Simulator.build = property(lambda _: "0123456789abcdef" if other.exists() else own)
 """
-"""Of the second worker: while there is a file of this name its engine is of another build."""
+"""The second worker's code: while a file of this name exists, its engine is of another build."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Cluster:
 
     @property
     def address(self) -> str:
-        """As --cluster takes it: the path of its scheduler file."""
+        """For --cluster: the path of its scheduler file."""
         return str(self.folder / "scheduler.json")
 
     def begin(self, verb: str, *words: str) -> None:
@@ -76,13 +76,13 @@ class Cluster:
         self.processes.append(process)
 
     def worker(self, *words: str) -> None:
-        """One more, of one thread."""
+        """Starts one more worker, with one thread."""
         own = ("--nthreads", "1", "--no-nanny", "--host", "127.0.0.1", "--death-timeout", "60")
         scratch = ("--local-directory", str(self.folder))
         self.begin("worker", *own, *scratch, *words)
 
     def wait_for_workers(self, count: int) -> None:
-        """Until so many are there."""
+        """Waits for this many workers."""
         with client(self.address) as asking:
             asking.wait_for_workers(count, timeout=WAIT_S)
 
@@ -178,7 +178,7 @@ def test_what_finished_is_kept_in_the_store_of_who_asked(there: Cluster) -> None
     again = sojourn.run_all(short(), seeds=12, cluster=there.address, progress=told.append)
     assert (told[-1].finished, told[-1].taken) == (24, 20)
     assert sums(first)["codel"].items() <= sums(again)["codel"].items()
-    # And threads take what workers made.
+    # Threads use the workers' results from the store.
     sojourn.run_all(short(), seeds=12, progress=told.append)
     assert told[-1].taken == 24
 
@@ -209,7 +209,7 @@ def test_ctrl_c_keeps_what_is_finished_and_stops_the_workers(
 
 
 def busy(dask_worker: Any) -> bool:
-    """Whether a worker has a thread that runs something."""
+    """Whether a thread of the worker runs something."""
     return bool(dask_worker.active_threads)
 
 
@@ -234,7 +234,7 @@ def test_sojourn_run_takes_an_address(
 def test_a_worker_that_dies_loses_nothing_and_tables_are_those_of_a_run_alone(
     there: Cluster, tmp_path: Path
 ) -> None:
-    # The last of the tests that need two.
+    # The last test that needs two workers.
     dying = there.processes[-1]
     killed_at: list[int] = []
 
@@ -258,7 +258,7 @@ def test_a_worker_that_dies_loses_nothing_and_tables_are_those_of_a_run_alone(
 
 @ONE_CLUSTER
 def test_a_scheduler_that_is_lost_costs_what_was_running(there: Cluster, tmp_path: Path) -> None:
-    # The very last.
+    # The last worker.
     def kill(p: Progress) -> None:
         if p.finished:
             there.processes[0].kill()
@@ -269,7 +269,7 @@ def test_a_scheduler_that_is_lost_costs_what_was_running(there: Cluster, tmp_pat
         sojourn.run_all(
             [quick, slow], seeds=3, out=tmp_path / "runs", cluster=there.address, progress=kill
         )
-    # The same call goes on, here or on another cluster.
+    # The same call continues, here or on another cluster.
     assert Run.open(tmp_path / "runs" / "pfifo").seeds
 
 
@@ -305,12 +305,12 @@ def test_what_is_asked_wrongly_is_told_and_nothing_is_begun(
 
 @contextlib.contextmanager
 def answering(said: bytes) -> Iterator[str]:
-    """The address of a server that says this to whoever connects."""
+    """The address of a server that sends this to every client."""
 
     class Saying(socketserver.BaseRequestHandler):
         def handle(self) -> None:
             self.request.sendall(said)
-            # Until the other side has had enough.
+            # Until the other side closes.
             with contextlib.suppress(OSError):
                 while self.request.recv(4096):
                     pass
@@ -326,14 +326,14 @@ def answering(said: bytes) -> Iterator[str]:
     "said",
     [
         b"\xff" * 4000,
-        # As Dask's own dashboard answers, whose port is easily taken for the scheduler's.
+        # The answer of Dask's own dashboard, whose port is easily mistaken for the scheduler's.
         b"HTTP/1.1 400 Bad Request\r\n\r\n",
     ],
     ids=["garbage", "http"],
 )
 def test_what_is_no_scheduler_is_told_in_a_sentence(said: bytes, tmp_path: Path) -> None:
     (tmp_path / "short.toml").write_text(SCENARIO)
-    # A process of its own: what Dask leaves behind would speak up when it ends.
+    # In a process of its own: Dask's remains would print messages at its end.
     command = [sys.executable, "-m", "sojourn", "run", "short.toml", "-o", "runs", "--cluster"]
     with answering(said) as address:
         ended = subprocess.run(
@@ -364,7 +364,7 @@ def test_a_cluster_that_others_reach_without_tls_is_warned_of(address: str, warn
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
-    """A key and a certificate that it signed itself, in one file."""
+    """A key and a self-signed certificate in one file."""
     file = tmp_path / "own.pem"
     words = (
         "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=here"
@@ -435,13 +435,13 @@ def test_a_worker_makes_what_an_engine_makes() -> None:
 
 
 class Address:
-    """A scheduler's."""
+    """A scheduler's address."""
 
     address = "tcp://127.0.0.1:8786"
 
 
 class Made:
-    """A future that is done when it is made."""
+    """A future that is done from the beginning."""
 
     def __init__(self, status: str, given: object) -> None:
         self.status = status
@@ -458,7 +458,7 @@ class Made:
 
 
 class OneProcess:
-    """What `Cluster` asks of a client: its worker is this process."""
+    """The part of a client that `Cluster` uses: its worker is this process."""
 
     scheduler = Address()
 
@@ -526,7 +526,7 @@ def test_what_only_workers_had_that_are_gone_goes_to_others(
             self, what: Callable[..., object], name: str, batch: list[worker.SeedRequest]
         ) -> Made:
             if len(self.batches) == 1:
-                # It never comes back: its worker is another from now on.
+                # It never comes back: from now on the worker is another one.
                 self.there = {"tcp://127.0.0.1:2": 1}
                 return Made("pending", None)
             return super().made(what, name, batch)

@@ -1,5 +1,5 @@
-"""A Run that is damaged, or that somebody made up, is refused in a sentence or read; it is never a
-traceback, and never goes unnoticed."""
+"""A damaged or forged Run is read or refused with a message. There is never a traceback, and no
+damage is ignored."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OLD = Path(__file__).parent / "recordings" / "format-1"
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A simulation, and one as 0.1 wrote it."""
+    """A simulation, and the same as sojourn 0.1 wrote it."""
     folder = tmp_path_factory.mktemp("whole")
     small_run(folder / "sim", seeds=(1, 2))
     return {"sim": folder / "sim", "old sim": OLD / "compared" / "fq-codel"}
@@ -136,7 +136,7 @@ def test_a_table_of_another_run_is_refused_even_without_sums(tmp_path: Path) -> 
 
 
 def test_a_table_of_few_bytes_and_many_rows_is_refused(tmp_path: Path) -> None:
-    # Equal rows take nothing in Parquet: 40 million of them had 5 GB in memory.
+    # Equal rows take almost no space in Parquet: 40 million of them took 5 GB in memory.
     run = Path(small_run(tmp_path / "run").path)
     seed = run / "seed-1"
     row = pl.read_parquet(seed / "queue.parquet").head(1)
@@ -211,7 +211,7 @@ def test_control_characters_in_a_run_of_somebody_s_reach_no_terminal_and_no_page
     assert "a\ufffd]0;pwn\ufffdb" in said.err
     for text in (said.out, said.err, page.read_text()):
         assert not set("\x1b\x07\x9b") & set(text)
-    # By their names flows and links are found in the tables.
+    # Tables refer to flows and links by their names.
     raw = json.loads(file.read_text())
     raw["flows"][0]["name"] = nasty
     file.write_text(json.dumps(raw))
@@ -262,7 +262,7 @@ def test_a_scenario_s_name_need_not_be_utf_8(
     file = folder / os.fsdecode(b"\xfe.toml")
     sound = 'duration = "1 s"\n[bottleneck]\nrate = "1 Mbit/s"\ndelay = "1 ms"\n'
     file.write_text(f'{sound}[[flow]]\nkind = "bulk"\n')
-    # No title is made of a name that can't be shown.
+    # A name that can't be shown gives no title.
     assert load(file).title == "untitled"
     for data, told in ((b"duration = 60", "needs a unit"), (b"\xff", "not UTF-8")):
         file.write_bytes(data)

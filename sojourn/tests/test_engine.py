@@ -1,9 +1,6 @@
-"""The engine: several seeds and variants at once change nothing, and whatever stops it, finished
-seeds are kept.
-
-What concerns threads, interrupts and failures is tested with a stand-in for the compiled core,
-which can be slow or fail on command; what concerns results, with the core itself.
-"""
+"""The engine: running several seeds and variants at once changes nothing, and finished seeds are
+kept whatever stops the work. Tests of threads, interrupts and failures use a stand-in for the
+compiled core, which can be slow or fail on command. Tests of results use the core itself."""
 
 import errno
 import json
@@ -193,19 +190,19 @@ def test_a_sum_of_waiting_beyond_64_bits_is_kept(tmp_path: Path) -> None:
     )
     row = made.table("links", seed=1).filter(pl.col("link") == "down").row(0, named=True)
     assert row["sojourn_sum_ns"] > 2**64
-    # Little's law: the mean number that wait is the rate of leaving times the mean wait, but for
-    # those still there.
+    # Little's law: the mean number of waiting packets is the departure rate times the mean wait,
+    # except for packets that still wait.
     waited = down["sojourn_ms"]["mean"] / 1e3 * row["sent_packets"] / (87_600 * 3600)
     assert waited == pytest.approx(down["backlog_packets"]["mean"], rel=0.04)
-    # A packet of 1500 bytes takes 12 000 s, and one comes each 1200 s. 850 wait once the queue is
-    # full. What comes as one of them leaves finds no place; the next does, 1200 s into a
-    # transmission.
+    # A packet of 1500 bytes takes 12 000 s, and one arrives each 1200 s. 850 wait once the queue is
+    # full. A packet that arrives just as one leaves finds no place; the next one does, 1200 s into
+    # a transmission.
     assert down["sojourn_ms"]["max"] == (850 * 12_000 - 1200) * 1000
 
 
 def test_what_happens_at_the_very_end_is_in_the_last_row_of_a_time_line() -> None:
-    # A packet comes every 10 ms, leaves at once, and is there at once: the last one at the very
-    # end.
+    # A packet arrives every 10 ms, leaves at once, and arrives at the far end at once: the last one
+    # at the very end.
     text = 'duration = "1 s"\n[bottleneck]\nrate = "1 Gbit/s"\ndelay = "0 s"\n'
     text += '[[flow]]\nkind = "udp"\nrate = "32 kbit/s"\npacket = "40 B"\n[record]\nqueue = "100 ms"\nflow = "300 ms"\n'
     made = run(scenario(text))
@@ -216,7 +213,7 @@ def test_what_happens_at_the_very_end_is_in_the_last_row_of_a_time_line() -> Non
 
 
 def test_results_do_not_depend_on_the_number_of_threads(tmp_path: Path) -> None:
-    # Losses are drawn while a run goes on, and what else there is to draw before.
+    # Losses are drawn during a run; all other draws come before it.
     lossy = scenario(SWEEP).with_({"bottleneck.loss": "1 %"})
     run_all(lossy, seeds=3, out=tmp_path / "one", jobs=1)
     run_all(lossy, seeds=3, out=tmp_path / "many", jobs=5)
@@ -308,7 +305,7 @@ def test_labels_become_different_names_of_folders() -> None:
 
 
 def test_runs_go_in_parallel_up_to_the_number_of_jobs(core: Callable[[Core], None]) -> None:
-    # Three must meet before any of them goes on; a fourth would be seen.
+    # Three must meet before any of them continues; a fourth would be noticed.
     meeting = threading.Barrier(3, timeout=60)
     inside: set[int] = set()
     most: list[int] = []
@@ -357,7 +354,7 @@ def test_expected_time_is_that_of_all_runs_over_the_threads_and_not_less_than_th
         assert estimate.expected_s([(one, 4)], 1) == pytest.approx(4 * one)
         assert estimate.expected_s([(one, 4)], 9) == pytest.approx(one)
         assert estimate.expected_s([(one, 4), (whole, 1)], 4) == pytest.approx(whole)
-    # A kernel is slower than the simulator, and real time passes as it does.
+    # A kernel is slower than the simulator, and real time can't be shortened.
     assert estimate.run_s("kernel-uml", long) > estimate.run_s("sim", long)
     assert estimate.run_s("netns", long) > 3000
 
@@ -366,7 +363,7 @@ def test_expected_time_is_that_of_all_runs_over_the_threads_and_not_less_than_th
 
 
 def stubborn(after: int) -> Core:
-    """A core whose runs of seeds above `after` go on until they are told to stop."""
+    """A core whose runs of seeds above `after` continue until they are stopped."""
 
     def body(realised: Realised, progress: Callable[[int], bool] | None) -> Tables:
         assert progress is not None
@@ -410,7 +407,7 @@ size = "20 kB"
 
 
 class StoppedError(Exception):
-    """What a signal's handler raises."""
+    """Raised by a signal's handler."""
 
 
 @pytest.mark.parametrize(
@@ -428,7 +425,7 @@ def test_ctrl_c_is_heeded_in_what_a_hundred_thousand_flows_take(work: Callable[[
 
     former = signal.signal(signal.SIGPROF, handle)
     try:
-        # Of CPU time, as the bound is: whatever else this machine does.
+        # CPU time, like the bound, so that the machine's load does not matter.
         began = time.process_time()
         signal.setitimer(signal.ITIMER_PROF, 0.3)
         with pytest.raises(StoppedError):
@@ -452,7 +449,7 @@ def test_no_more_is_run_than_is_written_down_soon(
 
     def slow(self: Run, *what: Any, **how: Any) -> None:
         nonlocal most
-        # As long as it takes until nobody runs any more.
+        # Until no thread runs any more.
         before = -1
         while before != (before := len(begun)):
             time.sleep(0.05)
@@ -485,7 +482,7 @@ def test_meta_names_seeds_at_once_then_seldom_and_all_at_the_end(
     tmp_path: Path, core: Callable[[Core], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     core(quick)
-    # However quick it was, meta.json takes too long to write to be written often.
+    # However fast it is, meta.json takes too long to be written often.
     monkeypatch.setattr(engine.runs, "NAMING", math.inf)
     named: list[tuple[int, ...]] = []
     write = Run._write_meta
@@ -653,7 +650,7 @@ def test_where_both_ways_have_a_discipline_the_way_is_named() -> None:
     text = SHORT.replace(
         'rate = "5 Mbit/s"', 'rate = "5 Mbit/s"\nup.qdisc = "bfifo"\ndown.qdisc = "pfifo"'
     )
-    # Else every contender would be the same scenario.
+    # Otherwise every contender would be the same scenario.
     with pytest.raises(ScenarioError, match=r"--link up\|down"):
         variants(scenario(text), ["codel", "fq_codel"])
     with pytest.raises(ScenarioError, match="links: up, down"):
@@ -738,7 +735,7 @@ jitter = "4 ms"
         assert 5 <= way.min() < 5.1
         assert 8.9 < way.max() < 9
         assert way.mean() == pytest.approx(7, abs=0.2)
-    # Two draws: what one is says nothing of the other.
+    # The two draws are independent.
     assert abs(np.corrcoef(forward, back)[0, 1]) < 0.15
 
 
@@ -748,8 +745,8 @@ jitter = "4 ms"
 def test_cake_gives_each_host_half_however_many_flows_it_has(
     shares: str, least: float, most: float, tmp_path: Path
 ) -> None:
-    """As in the guest (sojourn/tests/kernel/test_linux_only.py): a flow of the laptop against eight of the
-    phone."""
+    """The same test as in the guest (sojourn/tests/kernel/test_linux_only.py): a flow of the laptop
+    against eight of the phone."""
     text = """
     duration = "8 s"
     warmup = "2 s"

@@ -1,4 +1,5 @@
-"""What sojourn 0.1 wrote opens. What it did not write is null, and said to be not recorded."""
+"""Files of sojourn 0.1 open. Values that it did not write are null, and reported as not
+recorded."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def test_a_simulation_opens_and_says_what_is_not_recorded() -> None:
 
 
 def test_its_numbers_are_those_that_0_1_said() -> None:
-    # Of `sojourn run --json` of 0.1, fq_codel: over both seeds.
+    # From `sojourn run --json` of 0.1, fq_codel: over both seeds.
     numbers = sojourn.summary(Run.find(COMPARED)[1]).summary
     assert numbers["probes"][0]["rtt_ms"]["max"]["mean"] == pytest.approx(28.53326)
     assert numbers["queues"][1]["dropped_packets"]["mean"] == 7
@@ -61,8 +62,7 @@ def test_a_page_of_it_is_written_and_says_so(tmp_path: Path) -> None:
 def test_it_can_be_compared_and_verified(capsys: pytest.CaptureFixture[str]) -> None:
     assert status(["compare", str(COMPARED)]) == 0
     assert "pfifo limit 100" in capsys.readouterr().out
-    # Whether its numbers still are what they were depends on the engine: that is not this test's to
-    # say.
+    # This test does not decide whether the engine still gives the same numbers.
     assert status(["verify", "-q", str(COMPARED)]) in (0, 1)
     assert "the build that made the Run is not recorded" in capsys.readouterr().out
 

@@ -1,9 +1,6 @@
-"""This host's own kernel as an engine: what it measures against the simulator, what it refuses, and
-that nothing of it is left.
-
-In real time on a machine that others use: quantities are compared, and a run that says itself that
-it was disturbed is made once more and then left out, with its reason.
-"""
+"""This host's own kernel as an engine: its measurements against the simulator, its refusals, and
+that nothing of it remains. It runs in real time on a shared machine. So quantities are compared. A
+run that reports a disturbance is repeated once, and the test is then skipped with the reason."""
 
 from __future__ import annotations
 
@@ -46,9 +43,9 @@ AGREES = 0.1
 BELOW = 0x100000
 """The handle of a queue below its shaper."""
 PATIENCE_S = 60.0
-"""Until what must happen is taken not to."""
+"""Time after which an expected event counts as missing."""
 
-# No delay: netem would be needed. Both directions are links of their own.
+# No delay, which would need netem. The two directions are links of their own.
 DUMBBELL = """
 title = "three seconds"
 duration = "3 s"
@@ -71,14 +68,14 @@ kind = "ping"
 
 @pytest.fixture(scope="module")
 def here() -> None:
-    """Skips where no scenario can be run."""
+    """Skips the test where no scenario can run."""
     if reason := namespaces.why_not():
         pytest.skip(reason)
 
 
 @pytest.fixture(scope="module")
 def user_namespaces() -> None:
-    """Skips where there are none."""
+    """Skips the test where there are no user namespaces."""
     try:
         done = subprocess.run(
             [
@@ -106,14 +103,14 @@ def sojourn(*arguments: str) -> list[str]:
 
 
 def as_nobody(command: Sequence[str], namespaces: int) -> list[str]:
-    """The command as a user without privileges, for whom the kernel makes this many user
-    namespaces, his own among them."""
+    """The command as a user without privileges. The kernel allows this many user namespaces, the
+    user's own among them."""
     script = f'echo {namespaces} > /proc/sys/user/max_user_namespaces && exec unshare --user --map-user=65534 --map-group=65534 -- "$@"'
     return ["unshare", "--user", "--map-root-user", "--", "sh", "-c", script, "sh", *command]
 
 
 def measured(run: Callable[[], Run]) -> Run:
-    """A Run that is valid; one that was disturbed is made once more, and then left out."""
+    """A valid Run; a disturbed one is repeated once, and then the test is skipped."""
     found = run()
     if found.meta.invalid:
         found = run()
@@ -153,7 +150,8 @@ def test_sojourn_and_goodput_are_the_simulator_s(qdisc: str, tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("here")
 def test_the_taps_and_the_kernel_s_counters_tell_the_same(tmp_path: Path) -> None:
-    """What no load of the machine changes: what was conserved, and what a full queue of this size is."""
+    """Properties that do not depend on the machine's load: conservation of packets, and the size of
+    the full queue."""
     text = DUMBBELL.replace("pfifo limit 40", "bfifo limit 60000")
     run = loads(text).with_({"flow.bulk.count": 2}).realise(1)
     (tmp_path / "plan.json").write_text(json.dumps(plan(run, this_host()).plan))
@@ -177,14 +175,13 @@ def test_the_taps_and_the_kernel_s_counters_tell_the_same(tmp_path: Path) -> Non
     for name, columns in ours.items():
         assert set(columns) == set(theirs[name])
     down = {name: column[0] for name, column in ours["links"].items()}
-    # The taps and the kernel's own counter, each by itself. The queue is the child of its shaper.
+    # The taps and the kernel's own counter, independently. The queue is the child of its shaper.
     queues = (archive.tables["qdisc"]["device"] == 0) & (archive.tables["qdisc"]["handle"] == BELOW)
     dropped = int(archive.tables["qdisc"]["drops"][queues][-1])
     assert int((ours["drops"]["link"] == 0).sum()) == dropped > 0
-    # A tap sees a packet leave just after the queue let it go: one more may have come meanwhile.
+    # A tap records a packet just after it has left the queue: one more may have arrived meanwhile.
     assert 0 < down["backlog_max_bytes"] <= 60_000 + 1514
-    # The kernel's backlog at each sample against the taps' bytes: nothing exceeds what the taps saw
-    # at most.
+    # The kernel's backlog at each sample never exceeds the taps' maximum.
     queue = ours["queue"]["backlog_bytes"][
         (ours["queue"]["link"] == 0) & (ours["queue"]["t_ns"] > S)
     ]
@@ -219,7 +216,7 @@ def test_any_user_runs_it_where_user_namespaces_are_allowed(tmp_path: Path) -> N
         done = subprocess.run(
             as_nobody(command, 10), cwd=tmp_path, capture_output=True, text=True, check=False
         )
-        # 1: it was disturbed, and says so.
+        # Status 1: it was disturbed, and reports it.
         if done.returncode != 1:
             break
     else:
@@ -262,7 +259,7 @@ def test_without_netem_it_is_said_what_runs(monkeypatch: pytest.MonkeyPatch) -> 
 
     [hint] = missing(loads(DUMBBELL).with_({"bottleneck.delay": "5 ms"}))
     assert hint.endswith(namespaces.WITHOUT_NETEM)
-    # And it is so.
+    # And the scenario runs.
     assert missing(loads(DUMBBELL)) == []
     monkeypatch.setattr(namespaces, "way", lambda: namespaces.ROOT)
     monkeypatch.setattr(
@@ -298,7 +295,7 @@ def test_what_is_asked_in_one_namespace_is_answered_as_in_one_each() -> None:
     alone = {line for line in lines if namespaces._refusal(there, line) is not None}
     assert alone == {lines[1], lines[3]}
     assert namespaces._refused(there, lines) == alone
-    # At such a handle tc exits, and says nothing of the lines behind.
+    # At such a handle tc exits without a message on the lines behind.
     exits = "qdisc add dev t0 root handle many pfifo limit 10"
     assert namespaces._refused(there, [exits, *lines]) == {exits, *alone}
 
@@ -306,7 +303,7 @@ def test_what_is_asked_in_one_namespace_is_answered_as_in_one_each() -> None:
 @pytest.mark.usefixtures("here")
 def test_what_this_kernel_lacks_is_refused_in_its_words() -> None:
     absent = (namespaces.lacks() or "").split(", ")
-    # What is younger than a kernel is refused before tc is asked.
+    # Disciplines newer than the kernel are refused before tc runs.
     kinds = [words for words in namespaces.TYPICAL if words.split()[0] in {*absent} - {"dualpi2"}]
     if not kinds:
         pytest.skip("this kernel has every queue discipline")
@@ -317,7 +314,7 @@ def test_what_this_kernel_lacks_is_refused_in_its_words() -> None:
         with pytest.raises(GuestError) as caught:
             engine.check(loads(DUMBBELL).with_({"bottleneck.qdisc": words}).realise(1))
         assert caught.value.problem.startswith(f"link 'down': qdisc: {kind}: ")
-        # What tc says of it by itself, in a namespace of its own.
+        # tc's own error, in a namespace of its own.
         said = subprocess.run(
             namespaces.way().command(
                 f"{namespaces._PAIR} && tc qdisc add dev t0 root {Qdisc.parse(words).command()}"
@@ -352,7 +349,7 @@ def test_everything_missing_is_told_at_once_on_the_command_line(tmp_path: Path) 
 def test_without_root_and_user_namespaces_it_says_so(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.toml"
     scenario.write_text(DUMBBELL)
-    # His own is all that the kernel makes him.
+    # The kernel makes only the user's own namespace.
     done = subprocess.run(
         as_nobody(sojourn("run", str(scenario), "-e", "netns", "--json"), 1),
         cwd=tmp_path,
@@ -390,7 +387,7 @@ def test_a_missing_program_is_told_by_its_package(
 
 
 def until(happened: Callable[[], Any]) -> Any:
-    """What `happened` gives once it gives something."""
+    """Calls `happened` until it returns something true."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         if found := happened():
@@ -404,7 +401,7 @@ def processes() -> Iterator[Path]:
 
 
 def ways_to_namespaces(process: Path) -> Iterator[tuple[str, Path]]:
-    """The network namespaces that a process is in, holds open, or has mounted by a name."""
+    """The network namespaces that a process is in, holds open, or has mounted under a name."""
     links = [process / "ns" / "net"]
     with contextlib.suppress(OSError):
         links += (process / "fd").iterdir()
@@ -425,8 +422,8 @@ def namespaces_of(process: Path) -> set[str]:
 
 @contextlib.contextmanager
 def held(process: Path) -> Iterator[set[str]]:
-    """A process's network namespaces but for ours. They last as long, so that their numbers,
-    which are all that tells one from another, are not given to those of another test."""
+    """A process's network namespaces except ours. They are held open, because the kernel may give
+    their numbers, which identify them, to another test's namespaces."""
     with contextlib.ExitStack() as files:
         own: set[str] = set()
         for name, way in ways_to_namespaces(process):
@@ -437,12 +434,12 @@ def held(process: Path) -> Iterator[set[str]]:
 
 
 def below(parent: int) -> Path | None:
-    """The run's program, once it has a parent's children's namespaces."""
+    """The run's program, once it has its namespaces."""
     for process in processes():
         with contextlib.suppress(OSError):
             name, rest = (process / "stat").read_text().rsplit(")", 1)
             mine = int(rest.split()[1]) == parent and name.endswith("(sojourn-guest")
-            # Two routers, two hosts, and where it was before.
+            # Two routers, two hosts, and its first namespace.
             if mine and len(namespaces_of(process)) >= 5:
                 return process
     return None
@@ -495,14 +492,14 @@ def test_nothing_is_left_however_it_ends(how: signal.Signals, kept: bool, tmp_pa
         assert list(temporary.iterdir()) == []
         assert list(entries.iterdir()) == []
         return
-    # The Run's own folder is all that there is; one that was asked for is no remains.
+    # Only the Run's own folder exists; a requested folder is not a remainder.
     left = [str(each) for each in temporary.iterdir()]
     assert len(left) == (0 if kept else 1)
     cleaned = subprocess.run(
         sojourn("clean", "--json"), env=environment, capture_output=True, text=True, check=False
     )
     assert cleaned.returncode == 0, cleaned.stderr
-    # The program has ended with its sojourn: there was nothing to end.
+    # The program ended with its sojourn: there was nothing to kill.
     assert json.loads(cleaned.stdout)["removed"] == left
     assert list(temporary.iterdir()) == []
     assert list(entries.iterdir()) == []
@@ -526,7 +523,7 @@ wait_for room || exit 14
 
 @pytest.mark.usefixtures("here", "user_namespaces")
 def test_after_kill_9_the_kernel_counts_no_namespace_of_it(tmp_path: Path) -> None:
-    """A user may have 14: while it runs he can't make 14 more, once it was killed he can."""
+    """A user may have 14 namespaces: during the run 14 more fail, and after a kill they succeed."""
     scenario, most = tmp_path / "scenario.toml", 14
     scenario.write_text(DUMBBELL.replace('"3 s"', '"600 s"'))
     script = COUNTED.format(
@@ -536,7 +533,7 @@ def test_after_kill_9_the_kernel_counts_no_namespace_of_it(tmp_path: Path) -> No
             sojourn("run", str(scenario), "-e", "netns", "-q", "-o", str(tmp_path / "out"))
         ),
     )
-    # Traffic flows: what a socket still has to send keeps its namespace until it is sent.
+    # Traffic is running: a socket with unsent data keeps its namespace until it is sent.
     holds = 'holds() { [ -n "$(pgrep -P $run -x sojourn-guest)" ] && sleep 1; }\n'
     done = subprocess.run(
         ["unshare", "--user", "--map-root-user", "--", "sh", "-c", holds + script],
@@ -551,7 +548,7 @@ def test_after_kill_9_the_kernel_counts_no_namespace_of_it(tmp_path: Path) -> No
 
 
 class Slow:
-    """An engine that counts how many of its runs there are at once."""
+    """An engine that counts its simultaneous runs."""
 
     name, version, build = "slow", "1", "of a test"
 
@@ -593,8 +590,8 @@ def test_runs_in_real_time_go_one_after_another(
 
 
 def archive(passed: Sequence[tuple[int, int]], samples: Sequence[int]) -> Archive:
-    """Packets of 1462 bytes, which take 1500 on the wire, by the times before and after the queue
-    of link 0."""
+    """Packets of 1462 bytes, which take 1500 on the wire, with their times before and after the
+    queue of link 0."""
     before, after = np.array(passed, dtype=np.int64).reshape(-1, 2).T
     same = np.ones(len(before), dtype=np.int64)
     rows = {
@@ -614,7 +611,7 @@ def archive(passed: Sequence[tuple[int, int]], samples: Sequence[int]) -> Archiv
 
 def at_rate(held: Mapping[int, int]) -> list[tuple[int, int]]:
     """A queue that is always full at 10 Mbit/s: 1500 bytes take 1.2 ms. `held`: how much later than
-    that some are sent."""
+    that some packets are sent."""
     now, passed = 0, []
     for number in range(2000):
         now += 1_200_000 + held.get(number, 0)
@@ -636,7 +633,7 @@ def test_a_link_that_sends_at_its_rate_is_trusted() -> None:
     assert real_time.doubts(realised(), archive(at_rate({}), ON_TIME)) == []
     # 10 ms late is 0.4 % of the run.
     assert real_time.doubts(realised(), archive(at_rate({700: 10 * MS}), ON_TIME)) == []
-    # Nor does an idle link send less than its rate.
+    # An idle link does not count as slow.
     idle = [(10 * MS * number, 10 * MS * number + 1000) for number in range(200)]
     assert real_time.doubts(realised(), archive(idle, ON_TIME)) == []
 
@@ -670,7 +667,7 @@ def test_a_program_that_was_held_up_is_not_trusted() -> None:
     (doubt,) = real_time.doubts(realised(), archive(at_rate({}), late))
     assert doubt == "2 of 30 samples came more than 5 ms late or not at all"
     assert real_time.lateness(np.array([*ON_TIME[:5], *ON_TIME[8:]]), 100 * MS, 3 * S) == (3, 30)
-    # No samples were asked for.
+    # No samples were requested.
     assert real_time.lateness(np.array([], dtype=np.int64), 0, 3 * S) == (0, 0)
 
 

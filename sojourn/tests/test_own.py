@@ -1,4 +1,4 @@
-"""A discipline of one's own: what it decides, what is refused, where it runs."""
+"""A discipline of one's own: its decisions, refused code, and engines."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_scenario_sets_the_numbers_of_a_class(tmp_path: Path) -> None:
         return int(table["dropped_packets"].sum())
 
     assert dropped("limit 10") > dropped("limit 1000") == 0
-    # The array is as long as the setting that it was made of says.
+    # The array is as long as its setting.
     assert dropped("queues 1 limit 10") > 0
 
 
@@ -180,7 +180,7 @@ METHODS = (
 
 
 def test_what_fails_ends_as_a_sentence_with_its_line(tmp_path: Path) -> None:
-    # One class has them all: it is compiled once.
+    # One class has all cases, so it is compiled once.
     cases = "\n".join(f"if self.case == {i}:\n    {body}" for i, (body, _) in enumerate(FAILURES))
     source = dequeuing(f"{cases}\nreturn PASS", FIELDS) + METHODS
     for i, (body, why) in enumerate(FAILURES):
@@ -236,7 +236,7 @@ def test_what_is_not_of_the_language_is_refused_with_its_line(source: str, why: 
 
 
 class _Circle:
-    """Python runs when it is collected, in whatever thread collects it."""
+    """Python finalises it in whichever thread runs the collection."""
 
     def __init__(self) -> None:
         self.me = self
@@ -246,7 +246,7 @@ class _Circle:
 
 
 def test_threads_may_read_files_at_once() -> None:
-    # Of Python 3.11 ast.parse failed in some of a hundred (gh-106905).
+    # In Python 3.11 ast.parse failed in a few of a hundred cases (gh-106905).
     source = CODEL.read_text()
 
     def read(_: int) -> str:
@@ -279,14 +279,14 @@ HELPER = "\n    def helper(self, a: int) -> int:\n        return a\n"
 UNREAL = "takes no real one"
 
 REFUSED_BY_KIND = [
-    # a variable that is not set on some way
+    # a variable that is not set on some path
     (branch("x = 5"), "own.py:11: x may not be set here"),
     (dequeuing("while link.now > 5:\n    x = 1\nreturn x"), "own.py:11: x may not be set here"),
     (dequeuing("for i in range(link.now):\n    pass\nreturn i"), "own.py:11: i may not be set here"),
     (dequeuing("while True:\n    if link.now > 5:\n        break\n    x = 1\nreturn x"), "own.py:13: x may"),
     (dequeuing("for i in range(3):\n    if i:\n        self.x = y\n    y = i\nreturn 0"), "own.py:11: y may"),
     (dequeuing("x += 1\nreturn 0"), "own.py:9: x may not be set here"),
-    # what is returned
+    # returned values
     (dequeuing("x = 1"), "own.py:8: dequeue returns nothing"),
     (branch("return PASS", "self.x = 1"), "own.py:8: dequeue returns a number on some ways"),
     (branch("return", "return PASS"), "own.py:8: dequeue returns a number on some ways"),
@@ -294,14 +294,14 @@ REFUSED_BY_KIND = [
     (dequeuing("return 1, 2"), "own.py:9: (1, 2) is several numbers"),
     (dequeuing("x, y = self.helper(1)\nreturn x") + HELPER, "is not 2 numbers"),
     (dequeuing("x = self.helper(1)\nreturn x") + HELPER.replace("return a", "pass"), "own.py:9: helper returns no number"),
-    # whole and real
+    # whole and real numbers
     (dequeuing("self.x = 0.5\nreturn PASS"), f"own.py:9: x is a field of whole numbers and {UNREAL}"),
     (branch("self.x = packet.bytes / 2", "return 0"), f"own.py:10: x is a field of whole numbers and {UNREAL}"),
     (dequeuing("x = 1\nfor i in range(3):\n    x = x << 1\n    x = x * 0.5\nreturn 0"), "own.py:11: << is of whole numbers"),
     (dequeuing("return link.queue_packets[0.5]"), "own.py:9: an index is of whole numbers"),
     (dequeuing("return packet.bytes & 1.5"), "own.py:9: & is of whole numbers"),
     (dequeuing("for i in range(2.5):\n    pass\nreturn 0"), "own.py:9: range is of whole numbers"),
-    # what is shown
+    # views
     (dequeuing("link = packet\nreturn 0"), "own.py:9: link is an argument that stays"),
     (dequeuing("self = 3\nreturn 0"), "own.py:9: self is an argument that stays"),
     (dequeuing("x = packet\nreturn 0"), "own.py:9: packet is not a number"),
@@ -333,7 +333,7 @@ def test_what_python_would_find_in_the_run_is_refused_with_its_line(source: str,
 
 
 def methods(count: int, calls: int) -> str:
-    """So many methods, each of which calls the one before so many times."""
+    """`count` methods, each of which calls the one before `calls` times."""
     body = [
         f"\n    def f{i}(self):\n" + f"        self.f{i - 1}()\n" * calls for i in range(1, count)
     ]
@@ -410,7 +410,7 @@ def test_fields_and_variables_may_have_any_name_but_python_s_own(tmp_path: Path)
 
 
 def test_a_function_need_not_end_where_numba_asks_for_an_end(tmp_path: Path) -> None:
-    # Either raises at its first packet, in a sentence of ours.
+    # Either raises at its first packet, with our message.
     called = dequeuing("return self.f()") + "\n    def f(self):\n        raise ValueError('no')\n"
     for source, why in ((dequeuing("while True:\n    pass"), "loops"), (called, "raised: no")):
         with pytest.raises(UserError, match=rf"Mine.dequeue failed at 0\.\d+ s of the run: {why}"):
@@ -447,7 +447,7 @@ SUMS = [
     ids=["some", "more"],
 )
 def test_whole_numbers_are_python_s_or_a_failure(numbers: list[int]) -> None:
-    """Each sum of each pair in one class: its field says which, and what it gave."""
+    """Each operation on each pair in one class: a field selects the case and gets the result."""
     cases = "".join(
         f"        if self.case == {i}:\n            self.got = {text}\n"
         for i, (text, _) in enumerate(SUMS)
@@ -479,7 +479,8 @@ def test_whole_numbers_are_python_s_or_a_failure(numbers: list[int]) -> None:
         fits = want is not None and -(1 << 63) <= want < 1 << 63
         got = outcome(i, a, b, want if fits and want is not None else 0)
         if fits:
-            # A real that is not below 2^63 is refused, and -(-2^63) on the way to a result.
+            # A real that is not below 2^63 is refused, and so is -(-2^63) as an intermediate
+            # result.
             assert got == "same" or "64 bits" in got, (text, a, b, got)
         else:
             assert "64 bits" in got or "division" in got, (text, a, b, got)

@@ -1,4 +1,4 @@
-"""A congestion control of one's own: what it decides, what is refused, where it runs."""
+"""A congestion control of one's own: its decisions, refused code, and engines."""
 
 from __future__ import annotations
 
@@ -124,12 +124,13 @@ def alone(tmp_path: Path, source: str, control: str, duration: str = "10 s") -> 
 
 
 def test_samples_are_what_the_path_delivers(tmp_path: Path) -> None:
-    # Ten segments a round trip of 40 ms, the transmission of some, and ACKs for every second one.
+    # Ten segments in a round trip of 40 ms, the transmission of some, and ACKs for every second
+    # one.
     loaded = alone(tmp_path, DELIVERIES, "cc.py:Deliveries", "4 s")
     made = run(loaded.with_({"flow.new.tcp.initial_window": 10}))
     round_trip = 2.0 * 10 * 1448 / made.table("flows")["delivered_bytes"][0]
     assert 0.041 < round_trip < 0.046
-    # A window beyond what the path holds: each sample is the link's rate, and none is faster.
+    # A window beyond the path's capacity: each sample is the link's rate, and none is higher.
     run(loaded.with_({"flow.new.congestion": "cc.py:Deliveries window 100 slowest 9500000"}))
     with pytest.raises(UserError, match=r"Deliveries\.on_delivery failed at .* too slow"):
         run(loaded.with_({"flow.new.congestion": "cc.py:Deliveries window 100 slowest 9700000"}))
@@ -145,7 +146,7 @@ def test_one_that_goes_by_the_rate_fills_the_path_and_no_buffer(tmp_path: Path) 
     cubic_goodput, cubic_delay = numbers("cubic")
     assert goodput > 0.95 * cubic_goodput
     assert delay < 60 < 500 < cubic_delay
-    # A loss is no signal to it.
+    # It does not react to loss.
     lossy = {"bottleneck.down.loss": "1 %"}
     assert numbers("cc.py:Rate", **lossy)[0] > 0.9 * goodput
     assert numbers("cubic", **lossy)[0] < 0.7 * goodput
@@ -227,7 +228,10 @@ REFUSED = [
     (acking("self.x = 1", "pacing_rate: int = 3"), "cc.py:6: pacing_rate begins at 0"),
     (acking("open('x')"), "there is no function open here"),
     (acking("self.x = 1").replace("on_ack(self, ack: Ack)", "on_ack(self)"), "takes 1 arguments"),
-    (acking("self.x = 1").replace("(CongestionControl)", ""), "neither a discipline nor a congestion control"),
+    (
+        acking("self.x = 1").replace("(CongestionControl)", ""),
+        "neither a discipline nor a congestion control",
+    ),
 ]
 
 

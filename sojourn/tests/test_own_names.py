@@ -1,4 +1,4 @@
-"""A discipline or congestion control of one's own competes like any other, and is called by its
+"""A discipline or congestion control of one's own is compared like any other, and shown by its
 name."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Early(Late):
 def made(
     path: Path, words: str, label: str = "", code: str = LATE, rate: int = 20, **settings: str
 ) -> Run:
-    """A Run of a discipline by these words, as a scenario has them."""
+    """A Run of a discipline with this text in the scenario."""
     file = words.partition(":")[0]
     own = f"[code]\n{file!r} = '''{code}'''\n" if ".py:" in words else ""
     text = (
@@ -42,14 +42,14 @@ def made(
         f'rate = "{rate} Mbit/s"\nqdisc = "{words}"\n[[flow]]\nkind = "bulk"\n{own}'
     )
     given = tuple((key.replace("_", "."), value) for key, value in settings.items())
-    # Runs of equal tables are the same.
+    # Runs with equal tables count as the same.
     pings = 50 + sum(f"{words} {label} {code}".encode()) % 97
     shape = Shape(words, label=label, ping_ms=pings, title="A line", scenario=text, settings=given)
     return synthetic.run(path, shape)
 
 
 def names(*runs: Run) -> list[str]:
-    """What each is called; all compete."""
+    """The name of each Run; all of them compete."""
     found = compare(runs)
     [contest] = found.contests
     assert set(contest.called.values()) == set(found.runs)
@@ -76,7 +76,7 @@ def test_a_time_that_only_the_scenario_says_has_its_unit(tmp_path: Path) -> None
         "Late target 5ms least 1500us room 9000",
         "pfifo limit 1000",
     ]
-    # A label may have the scenario's words as well.
+    # A label may be the scenario's text.
     plain = "mine.py:Late target 5000000"
     assert "Late target 5ms" in names(made(tmp_path / "c", plain, plain), runs[1])
 
@@ -85,7 +85,7 @@ def test_classes_of_one_name_in_two_files_are_called_with_their_files(tmp_path: 
     both = ["mine.py:Late", "a/mine.py:Late"]
     runs = [made(tmp_path / str(i), words, words) for i, words in enumerate(both)]
     assert set(names(*runs)) == set(both)
-    # So is a class that has the name of a discipline.
+    # So may a class with the name of a discipline.
     assert shortened(["x.py:red", "x.py:Late"]) == {"x.py:red": "x.py:red", "x.py:Late": "Late"}
 
 
@@ -132,7 +132,7 @@ def test_in_a_sweep_too(tmp_path: Path) -> None:
         assert "mine.py" not in table
     latex = grid_text.rendered(grid, "latex", ()).splitlines()
     assert all(r"\textbf" in line for line in latex if "Late" in line)
-    # What a program reads has the words of the scenario.
+    # Output for programs has the scenario's text.
     assert "mine.py:Late target 5ms" in grid_text.rendered(grid, "csv", ())
     page = report.render(runs)
     assert '<td class="won"' in page.partition("Late target 5ms<small>")[0][-400:]

@@ -1,4 +1,4 @@
-"""Captures: what another program reads in them is what the simulator's tables say."""
+"""Captures: another program reads the simulator's tables from them."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_segments_say_what_the_sender_said(lossy: Run) -> None:
         assert options.get(5, b"") == sacks
         syn = row["mss"] is not None
         assert (2 in options, 3 in options, 4 in options) == (syn, syn, syn)
-        # What lies behind the header is the data.
+        # The rest behind the header is data.
         assert packet.len - 20 - 4 * segment.off == row["payload_bytes"]
         seen.update(syn=syn, sacks=bool(sacks), data=row["payload_bytes"] > 0)
         seen.update(pushed=bool(segment.flags & 8))
@@ -179,7 +179,7 @@ def test_accurate_feedback_is_in_the_flags_and_in_an_option(tmp_path: Path) -> N
     counted = [int.from_bytes(each[3:6]) for each in options if len(each) >= 6]
     assert sorted(counted) == counted
     assert counted[-1] > 100_000, "bytes with CE"
-    # Of order 1: ECT(1), CE, ECT(0). Those of ECT begin with 1 (RFC 9768 §3.2.1).
+    # In order 1: ECT(1), CE, ECT(0). Those of ECT begin with 1 (RFC 9768 §3.2.1).
     [answer] = [
         o for p, o in zip(packets, options, strict=True) if p.data.flags & 0x12 == 0x12 and o
     ]
@@ -197,7 +197,7 @@ def test_wireshark_reads_ae_and_the_option_as_the_table_has_them(tmp_path: Path)
     run = _run(tmp_path, "dualpi2", "prague", '"accecn"')
     file = tmp_path / "a.pcapng"
     file.write_bytes(capture(run, 1))
-    # Of an answer to a SYN it names the three flags, of later segments what they make: ACE.
+    # For an answer to a SYN it shows the three flags, for later segments their value: ACE.
     flags = ["tcp.flags.ae", "tcp.flags.cwr", "tcp.flags.ece"]
     fields = ["tcp.flags.ace", *flags]
     fields += [f"tcp.options.acc_ecn.e{name}" for name in ("e1b", "ceb", "e0b")]

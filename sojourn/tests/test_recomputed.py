@@ -1,8 +1,8 @@
-"""One law for all totals: the summary of a run is what its time lines, drops, pings and packets add
-up to.
+"""One law for all totals: a run's summary equals the sums of its time lines, drops, pings and
+packets.
 
-The tables of a run say the same thing in several ways: a total of the engine, a row for every
-packet, a row for every interval. Here they are added up anew, by other code, over random small
+The tables of a run have the same facts in several forms: a total of the engine, a row for every
+packet, a row for every interval. This test adds them up anew, with other code, over random small
 scenarios: losses, outages, shapers, rings, warm-ups, datagrams, pings, transfers.
 """
 
@@ -55,8 +55,8 @@ schedules = st.sampled_from(
 
 @st.composite
 def wires(draw: st.DrawFn) -> dict[str, Any]:
-    """What one direction of the bottleneck is made of."""
-    # 1.2 Mbit/s: a packet of 1500 bytes takes 10 ms, so that packets leave at the very ends of
+    """Random parameters of one direction of the bottleneck."""
+    # 1.2 Mbit/s: a packet of 1500 bytes takes 10 ms, so that packets leave exactly at the ends of
     # intervals.
     wire: dict[str, Any] = {
         "rate": draw(st.sampled_from(["1.2 Mbit/s", "700 kbit/s", "5 Mbit/s"])),
@@ -137,7 +137,7 @@ class Added:
         }
 
     def rows(self, table: str, key: str, name: str) -> pl.DataFrame:
-        """What happened to `name` at the end of the warm-up or later."""
+        """The rows of a table for `name` at the end of the warm-up or later."""
         whole = self.tables[table].filter(pl.col(key) == name)
         return whole.filter(pl.col("start_ns" if table == "transfers" else "t_ns") >= self.warmup)
 
@@ -148,11 +148,11 @@ class Added:
         )
 
     def whole_intervals(self, table: str) -> bool:
-        """Whether an interval ends where the warm-up does."""
+        """Whether an interval ends at the end of the warm-up."""
         return self.warmup == 0 or self.warmup in self.tables[table]["t_ns"]
 
     def grown(self, flow: str, column: str) -> int:
-        """By how much a total in the time line of a flow has grown."""
+        """The growth of a total in a flow's time line."""
         line = self.tables["flow"].filter(pl.col("flow") == flow)
         before = line.filter(pl.col("t_ns") == self.warmup)[column]
         return int(line[column][-1]) - (int(before.item()) if len(before) else 0)
@@ -206,7 +206,7 @@ def quantiles_lie_in_their_bins(told: Mapping[str, float], samples: np.ndarray[A
 def flow_adds_up(flow: Mapping[str, Any], added: Added) -> None:
     assert math.isnan(flow["loss_rate"]) or 0 <= flow["loss_rate"] <= 1
     if flow["kind"] in ("udp", "onoff", "video"):
-        # Nothing comes back, so every drop is one of its packets.
+        # There is no reverse traffic, so every drop is one of its packets.
         lost = added.rows("drops", "flow", flow["name"]).filter(pl.col("marked") == 0).height
         received = (
             added.tables["flows"].filter(pl.col("flow") == flow["name"])["received_packets"].item()
@@ -253,12 +253,12 @@ def probe_adds_up(probe: Mapping[str, Any], added: Added) -> None:
         told = probe["rtt_ms"]
         assert (told["min"], told["max"]) == (samples[0] / 1e6, samples[-1] / 1e6)
         assert told["mean"] == pytest.approx(int(samples.sum()) / len(samples) / 1e6, rel=1e-12)
-        # Every packet of a ping has the same size: none is quicker than through empty queues.
+        # Every packet of a ping has the same size, so none is faster than through empty queues.
         assert probe["base_rtt_ms"] <= told["min"]
 
 
 def run_adds_up(made: Run) -> Mapping[str, Any]:
-    """All queues, flows and probes of a Run of one seed; its summary."""
+    """Checks all queues, flows and probes of a Run of one seed; returns its summary."""
     added = Added(made)
     (one,) = metrics.summary(made).runs
     for queue in one["queues"]:

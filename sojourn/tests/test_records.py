@@ -1,4 +1,4 @@
-"""Runs on disk: whole or not at all, never over somebody's files, readable while they grow."""
+"""Runs on disk: complete or absent, never over another's files, readable while they grow."""
 
 import dataclasses
 import errno
@@ -307,13 +307,13 @@ def test_while_tables_are_held_each_is_read_once(
 
 def test_no_more_is_held_than_there_is_room_for(tmp_path: Path) -> None:
     table = small_run(tmp_path / "run").table("links")
-    held = TableCache(int(2.5 * table.estimated_size()))
+    cache = TableCache(int(2.5 * table.estimated_size()))
     keys = [(tmp_path, seed, "links") for seed in (1, 2, 3)]
     for key in keys[:2]:
-        held.add(key, table)
-    assert held.get(keys[0]) is not None
-    held.add(keys[2], table)
-    assert [held.get(key) is not None for key in keys] == [True, False, True]
+        cache.add(key, table)
+    assert cache.get(keys[0]) is not None
+    cache.add(keys[2], table)
+    assert [cache.get(key) is not None for key in keys] == [True, False, True]
 
 
 def test_a_second_summary_notices_what_was_damaged_after_the_first(tmp_path: Path) -> None:

@@ -1,12 +1,12 @@
 """Decision by decision: recordings of the kernel's queues, replayed through ours.
 
 The files in `recordings` were made by `sojourn replay` on Linux 6.12 (three or four CUBIC flows and
-a ping, 5 s at 2 or 4 Mbit/s or 9 s at 1 Mbit/s), with the kernel's decisions in them. So the comparison
-runs everywhere; where a guest is ready it is recorded anew. Those named after what they are about
-have the kernel's hashes and charges for memory, too: `fq_codel_flows` (five flows in three of four
-queues), `fq_codel_memory` (40 000 bytes, data and ACKs), `fq_codel_tie` (0.4 s at 100 Mbit/s),
-`red_htb` (0.4 s below a shaper); `cake_hosts` (by which host each packet goes), `cake_overhead` (PPPoA, 52
-bytes that take two cells), `codel_htb` (below 1 817 003 bit/s).
+a ping, 5 s at 2 or 4 Mbit/s or 9 s at 1 Mbit/s). They contain the kernel's decisions, so the
+comparison runs everywhere; where a guest is ready, they are recorded anew. Files named after their
+subject also have the kernel's hashes and memory charges: `fq_codel_flows` (five flows in three of
+four queues), `fq_codel_memory` (40 000 bytes, data and ACKs), `fq_codel_tie` (0.4 s at 100 Mbit/s),
+`red_htb` (0.4 s below a shaper); `cake_hosts` (with each packet's hosts), `cake_overhead` (PPPoA,
+52 bytes that take two cells), `codel_htb` (below 1 817 003 bit/s).
 """
 
 import json
@@ -142,12 +142,13 @@ def test_as_much_is_drawn_as_ours_would_expect(name: str) -> None:
 def test_dualpi2_s_step_is_no_draw_and_the_start_of_its_timer_is_found() -> None:
     one = recording("dualpi2-ecn")
     ours = replayed(one)
-    # Marks of packets that waited longer than the step are none of the controller's.
+    # Marks of packets that waited longer than the step are not the controller's.
     marked = ours.fate == MARKED
     step = ours.cause == _core.CAUSES.index("ce_threshold")
     assert np.isnan(ours.chance[marked]).sum() > 100
     assert (marked & step).sum() + np.isfinite(ours.chance[marked]).sum() <= marked.sum()
-    # The start that is taken makes the draws most likely, of those at a 16th of a period and others.
+    # Among starts a 16th of a period apart and others, the chosen start makes the draws most
+    # likely.
     starts = replaying._starts(one)
     likely = [replaying._likelihood(one, replaying._started(one, at)) for at in starts]
     assert len(starts) == 16
@@ -159,7 +160,7 @@ def test_sfq_s_key_is_changed_where_the_recorded_one_may_have_been() -> None:
     one = changed(recording("sfq-noecn"), perturb=1, divisor=65_536)
     starts = replaying._starts(one)
     assert np.diff(starts).tolist() == [4_000_000] * 255
-    # What is sorted anew leaves in another order.
+    # Packets that are hashed anew leave in another order.
     at_each = {tuple(replaying._started(one, at).order.tolist()) for at in starts[::16]}
     assert len(at_each) > 4
 
@@ -170,7 +171,7 @@ def test_pie_s_timer_is_started_where_all_agrees() -> None:
     # 15 ms are four jiffies, and the timer expires each fifth.
     assert np.diff(starts).tolist() == [4_000_000] * 4
     agreeing = [int(replaying._same(one, replaying._started(one, at)).sum()) for at in starts]
-    # Several may agree on a short recording.
+    # Several starts may agree on a short recording.
     assert min(agreeing) < max(agreeing) == len(one.trace)
 
 
@@ -195,13 +196,13 @@ def test_a_draw_that_nobody_saw_is_turned_where_a_later_packet_tells() -> None:
 
 
 def ten_times_as_fast(one: Recording) -> Recording:
-    """A recording of cake at 1 Mbit/s, at 10."""
+    """A recording of cake at 1 Mbit/s, replayed at 10."""
     faster = replace(one.trace, t_ns=one.trace.t_ns // 10)
     return changed(replace(one, trace=faster), bandwidth=10_000_000)
 
 
 def own_recording(one: Recording, seed: int) -> Recording:
-    """What our link, with draws of its own, does to the arrivals of a recording."""
+    """What our link does to a recording's arrivals with random draws of its own."""
     trace = one.trace
     (start,) = replaying._starts(one)
     columns = (trace.t_ns + start, trace.flow, trace.bytes, trace.ds)
@@ -222,7 +223,7 @@ def own_recording(one: Recording, seed: int) -> Recording:
 
 
 def lacking(one: Recording, column: str) -> Recording:
-    """The recording as an older sojourn would have made it."""
+    """The recording without this column, as an older sojourn made it."""
     return replace(one, trace=replace(one.trace, **{column: None}))
 
 
@@ -233,16 +234,16 @@ def test_flows_share_a_queue_where_the_kernel_s_did() -> None:
     # reciprocal_scale(hash, flows).
     assert len(np.unique(one.trace.hash * 4 >> 32)) == 3
     assert compare(one).agrees
-    # Without the kernel's hashes no two of four queues' flows are told to share one.
+    # Without the kernel's hashes, flows that shared one of four queues do not share one of ours.
     assert not compare(lacking(one, "hash")).agrees
 
 
 def test_cake_shares_among_the_hosts_of_the_recording() -> None:
     one = recording("cake_hosts-ecn")
-    # By each of them another queue is next.
+    # Each isolation serves another queue next.
     for isolation in ("flows", "srchost", "dsthost", "dual-srchost", "dual-dsthost"):
         assert not compare(changed(one, isolation=isolation)).agrees, isolation
-    # Without hosts there is no telling, but by flows there is.
+    # Hosts are needed to replay sharing by hosts, but not by flows.
     for column in ("source", "destination"):
         with pytest.raises(UserError, match="shares among hosts, and this recording") as refused:
             compare(lacking(one, column))
@@ -279,7 +280,7 @@ def test_memory_is_counted_as_the_kernel_charged_it() -> None:
     assert trace.truesize is not None
     assert compare(one).agrees
     assert not compare(lacking(one, "truesize")).agrees
-    # What crates/units says of a full segment, a bare ACK with up to three blocks and a small
+    # Charges of crates/units for a full segment, a bare ACK with up to three blocks and a small
     # datagram (ping, 84 bytes; UDP, 400).
     for size, truesize in ((1500, {2280}), (52, {2, 832}), (64, {2}), (84, {832}), (400, {1280})):
         assert set(trace.truesize[trace.bytes == size].tolist()) <= truesize, size
@@ -298,7 +299,7 @@ def test_nothing_is_drawn_elsewhere() -> None:
 
 
 def without_its_luck(one: Recording) -> Recording:
-    """Red's recording, in which no draw ever went against a packet."""
+    """RED's recording, with every drop on arrival and every mark removed."""
     fate = np.where(np.isin(one.trace.fate, (REFUSED, MARKED)), SENT, one.trace.fate)
     return replace(one, trace=replace(one.trace, fate=fate))
 
@@ -382,8 +383,8 @@ def test_another_queue_decides_otherwise(name: str, changes: dict[str, Any]) -> 
 
 def test_a_queue_below_a_shaper_sees_the_packets_that_a_root_does_not() -> None:
     one = recording("fq_codel-noecn")
-    # As fast as the wire, with a burst of one packet: it never holds back a packet that the wire
-    # would take.
+    # As fast as the wire, with a burst of one packet: it never delays a packet that the wire would
+    # send.
     shaper = {
         "bps": 10**9,
         "burst_bytes": 2000,
@@ -398,7 +399,7 @@ def test_a_queue_below_a_shaper_sees_the_packets_that_a_root_does_not() -> None:
 def test_whole_ticks_of_the_kernel_s_clock_make_no_difference() -> None:
     one = recording("codel-bql")
     assert compare(replace(one, zero_ns=one.zero_ns + 16_000_000)).agrees
-    # But half a tick of 4 ms does: it decides when BQL takes off its slack.
+    # But half a tick of 4 ms matters: it decides when BQL reduces its slack.
     assert not all(
         compare(replace(one, zero_ns=one.zero_ns + shift * 10**6)).agrees for shift in (1, 2, 3)
     )
@@ -418,12 +419,12 @@ PFIFO = {
     "shaper": None,
     "sampled": True,
 }
-"""A full packet takes 1 ms, one may wait."""
+"""A full packet takes 1 ms, and one may wait."""
 MS = 1_000_000
 
 
 def by_hand(**columns: list[int]) -> Recording:
-    """Four packets: one is sent at once, one waits, one finds no room, one comes later."""
+    """Four packets: one is sent at once, one waits, one finds no room, one arrives later."""
     usual = {
         "t_ns": [0, 0, 0, 5 * MS],
         "flow": [0] * 4,
@@ -593,12 +594,12 @@ def test_arrivals_that_make_no_sense_are_refused() -> None:
 
 def test_rows_of_packets_become_a_trace() -> None:
     rows = {
-        # Sent, marked, dropped as it waited, refused, still waiting, come after the end.
+        # Sent, marked, dropped while it waited, refused, still waiting, arrived after the end.
         "t_before_ns": [10, 20, 30, 40, 50, 1001],
         "t_after_ns": [15, 25, -1, -1, 2000, 1002],
         "t_gone_ns": [-1, -1, 45, 40, -1, -1],
         "refused": [0, 0, 0, 1, 0, 0],
-        # The last but one is of the way back, the last one of no flow of the scenario.
+        # The last but one belongs to the way back, the last one to no flow of the scenario.
         "flow": [0, 0, 0, 0, -1, 0],
         "reverse": [0, 0, 0, 1, 0, 0],
         "bytes": [1500] * 6,
@@ -617,7 +618,7 @@ def test_rows_of_packets_become_a_trace() -> None:
     assert trace.fate.tolist() == [SENT, MARKED, DROPPED, REFUSED, WAITS]
     assert trace.left_ns.tolist() == [15, 25, 45, 40, -1]
     assert trace.after.tolist() == [0, 1, 2, 2, 2]
-    # What is refused leaves as it comes, though another one was sent in between.
+    # A refused packet leaves on arrival, though another one was sent in between.
     assert trace.order.tolist() == [0, 1, 2, 2, -1]
     assert trace.hash is not None
     assert trace.hash.tolist() == [7] * 5
@@ -746,7 +747,7 @@ def test_what_is_there_is_not_overwritten(
 
 
 class TwoSeeds:
-    """An engine of which the first seed is recorded at once, and the second one goes on until it is
+    """An engine that records the first seed at once, and runs the second one until it is
     stopped."""
 
     name, version, alone, build = "kernel-uml", "-", False, "of a test"
@@ -885,7 +886,7 @@ kind = "ping"
 
 
 def recorded_anew(qdisc: str, ecn: str, **others: str) -> list[Compared]:
-    """By a guest, with other values of the bottleneck."""
+    """Recorded in a guest, with other values of the bottleneck."""
     if reason := ready("uml").why_not:
         pytest.skip(reason)
     scenario = loads(SCENARIO.format(qdisc=qdisc, ecn=ecn))
@@ -915,7 +916,7 @@ def test_a_kernel_of_now_decides_as_ours(qdisc: str, ecn: str) -> None:
 
 @pytest.mark.guest
 def test_a_full_packet_is_as_long_as_the_link_layer_says() -> None:
-    # pie drops nothing early with less than two of them queued. Two are there often at 1 Mbit/s.
+    # pie drops nothing early if fewer than two packets are queued. At 1 Mbit/s two often are.
     for outcome in recorded_anew("pie", "false", rate="1 Mbit/s", link_layer="none"):
         assert outcome.first is None, outcome.first.words
         assert outcome.kernel.refused > 10
@@ -923,7 +924,8 @@ def test_a_full_packet_is_as_long_as_the_link_layer_says() -> None:
 
 @pytest.mark.guest
 def test_cake_charges_its_whole_overhead_where_packets_have_no_header() -> None:
-    # An ACK of 52 bytes and 10 take two cells of ATM; one, if 14 bytes of Ethernet were taken off.
+    # An ACK of 52 + 10 bytes takes two cells of ATM; it would take one if 14 bytes of Ethernet were
+    # removed.
     cake = "cake bandwidth 2mbit flows atm overhead 10"
     for outcome in recorded_anew(cake, "false", link_layer="none"):
         assert outcome.first is None, outcome.first.words
@@ -936,7 +938,7 @@ LINES = [
     *("ethernet ether-vlan ether-vlan", "overhead 0"),
     *sorted({word for word, _ in QDISCS["cake"].words(None)} & set(LINK_LAYERS)),
 ]
-"""What cake may be told of a line."""
+"""cake's options about a line."""
 
 
 @pytest.mark.long

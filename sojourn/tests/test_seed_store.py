@@ -1,5 +1,5 @@
-"""Finished seeds are kept for whoever asks for them again, and a Run made of them is the one that
-would have been made anew."""
+"""Finished seeds are stored for later requests, and a Run made from them equals one that was run
+anew."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ from sojourn.scenario import Scenario, loads
 from sojourn.scenario.realised import Realised
 
 PATIENCE_S = 60.0
-"""Until what must happen is taken not to."""
+"""Time after which an expected event counts as missing."""
 TEXT = """
 title = "A download and a ping"
 duration = "2 s"
@@ -52,14 +52,14 @@ KEY = "0123456789abcdef" * 4
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of an empty store, which is not there yet."""
+    """The folder of an empty store, which does not exist yet."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "sojourn" / "seeds"
 
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The seeds that the simulator has run from now on."""
+    """The seeds that the simulator runs from now on."""
     seeds: list[int] = []
     core = _core.run
 
@@ -76,7 +76,7 @@ def scenario(**changes: Any) -> Scenario:
 
 
 def kept_seed(size: int = 1000) -> StoredSeed:
-    """One with a table of so many bytes."""
+    """A seed with a table of `size` bytes."""
     table = os.urandom(size)
     sums = f"{hashlib.sha256(table).hexdigest()}  queue.parquet\n".encode()
     packed = Packed({"queue.parquet": table, "SHA256SUMS": sums}, hashlib.sha256(sums).hexdigest())
@@ -332,7 +332,7 @@ def test_what_is_killed_loses_at_most_what_was_running_and_the_same_command_goes
     done = subprocess.run(command(*words), capture_output=True, text=True, check=True)
     there = len(Run.open(tmp_path / "o").seeds)
     assert there == 6
-    # Seeds that meta.json named are in the folder, the others in the store.
+    # Seeds that meta.json names are in the folder, the others in the store.
     told = re.findall(r"there already: (\d+) runs?|^(\d+) of \d+ runs? taken", done.stderr, re.M)
     assert sum(int(there or taken) for there, taken in told) >= kept
     fresh = run(loads(LONGER), seeds=2, fresh=True)
@@ -363,7 +363,7 @@ def test_a_process_that_is_killed_as_it_puts_leaves_a_store_that_works(
     store.set_bound(400_000)
     seed = kept_seed(5000)
     store.put(KEY, seed)
-    # The next ticket is the one at which all is counted.
+    # The next ticket triggers a count.
     (place / "tickets").write_bytes(b"." * stores.TICKETS)
     program = [sys.executable, "-c", KILLED, KEY, str(place / KEY), when]
     if when == "writing":
@@ -437,7 +437,7 @@ def test_the_bound_holds_and_what_was_not_taken_for_longest_goes_first(place: Pa
     names = [f"{number:064x}" for number in range(300)]
     for number, name in enumerate(names):
         store.put(name, kept_seed(size))
-        # Times of files may be no finer than some ms.
+        # File times may be no finer than a few ms.
         os.utime(place / name, (number, number))
         assert store.take(names[0]) is not None, "it is in use"
         assert store.holding().bytes <= bound
@@ -488,7 +488,7 @@ def test_several_processes_share_it(place: Path, tmp_path: Path) -> None:
     program = [sys.executable, "-c", SEVERAL, KEY, str(tmp_path / "seed")]
     processes = [subprocess.Popen(program) for _ in range(3)]
     assert [process.wait(timeout=PATIENCE_S) for process in processes] == [0, 0, 0]
-    # Each may have been putting a seed as another counted.
+    # Each process may have been storing a seed while another counted.
     assert 0 < store.holding().bytes <= bound + 3 * (bound // 512 + 6000)
     for file in entries(place):
         assert store.take(file.name) is not None

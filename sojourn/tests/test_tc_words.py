@@ -1,8 +1,9 @@
-"""What tc(8) reads, asked of tc itself word by word: sojourn reads that, but for what is listed here.
+"""Compares sojourn's parser with tc(8) itself, option by option: sojourn accepts what tc accepts,
+except for the listed options.
 
-tc reads all words of a command before it looks for the device. So of a device that is not there it
-tells whether it could read them, without root and without the kernel's modules. The lists are of
-iproute2 6.1; what a younger one does otherwise is not a fault.
+tc parses all options of a command before it looks up the device. So with a missing device its error
+shows whether it accepted the options, without root and without the kernel's modules. The lists are
+those of iproute2 6.1; differences of a newer one are not faults.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ pytestmark = pytest.mark.skipif(TC is None, reason="there is no tc here: apt-get
 NOBODY = "nosuchdevice"
 READ = f'Cannot find device "{NOBODY}"'
 SENT = "We have an error talking to the kernel"
-"""Of a filter's action tc reads the words after it has found the device: one that is there, without
-the qdisc that the filter is for."""
+"""tc parses a filter's action after it has found the device, so this needs an existing one, without
+the qdisc of the filter."""
 POLICING = "filter replace dev lo parent 7ffe: matchall action"
 ORACLE = (6, 1)
-"""The version of which the lists are."""
+"""The version of iproute2 for the lists."""
 
 OTHER_LINES = {
     "pfifo_fast": "tc has no words for it; the limit is the device's",
@@ -43,26 +44,26 @@ OTHER_LINES = {
     "dualpi2": "iproute2 6.1 does not know it",
     "cake_mq": "iproute2 6.1 does not know it",
 }
-"""Disciplines of which our line is none of tc's."""
+"""Disciplines whose line differs from tc's."""
 YOUNGER = {"fq bands", "fq priomap", "fq weights"}
-"""Words that iproute2 6.1 does not know."""
+"""Options that iproute2 6.1 does not have."""
 REFUSED = {
     "cake autorate-ingress": "autorate-ingress",
     "cake fwmark": "fwmark 0xff",
     "red qevent": "qevent early_drop block 10",
     "prio multiqueue": "multiqueue",
 }
-"""Words of tc that are refused, and how tc is told them. docs/qdiscs.md says why."""
+"""tc's options that are refused, and their form in tc. docs/qdiscs.md has the reasons."""
 UNNAMED = (
     *("cake diffserv", "cake via-ethernet ethernet", "tbf rate 1mbit buffer 5k limit 60k"),
     *("tbf rate 1mbit maxburst 5k lat 50ms", "tbf rate 1mbit b 5k l 60k o 4 linkl atm"),
     "tbf rate 1mbit bu 5k la 50ms p 2mbit minburst 2k",
 )
-"""What tc reads without saying so in its usage."""
+"""Options that tc accepts but does not list in its usage."""
 
 
 def asked(lines: Sequence[str], command: str = "qdisc replace dev {} root") -> list[str]:
-    """What tc says of each line; its last line is READ if it could read it."""
+    """tc's answer to each line; the last line of an answer is READ if tc accepted it."""
     said: list[str] = []
     while len(said) < len(lines):
         rest = lines[len(said) :]
@@ -72,7 +73,7 @@ def asked(lines: Sequence[str], command: str = "qdisc replace dev {} root") -> l
         )
         *answered, last = re.split(r"Command failed -:\d+\n", found.stderr)
         said += answered
-        # Of some words it ends at once.
+        # At some options tc exits at once.
         if len(answered) < len(rest):
             said.append(last)
     return [one.strip() for one in said]
@@ -87,8 +88,7 @@ def disagreements(
     command: str = "qdisc replace dev {} root",
     parse: Callable[[str], object] = Qdisc.parse,
 ) -> Iterator[tuple[str, bool, str]]:
-    """Each line that one of the two reads and the other does not; whether tc does, and what who
-    does not says."""
+    """Each line that only one of the two accepts; whether tc does, and the other's error."""
     for line, said in zip(lines, asked(lines, command), strict=True):
         try:
             parse(line)
@@ -111,7 +111,7 @@ LEAST = {
     "ets": "ets bands 3",
     "tbf": "tbf rate 1mbit burst 5k limit 60k",
 }
-"""The fewest words with which tc reads a discipline."""
+"""The shortest options with which tc accepts a discipline."""
 BESIDE = {
     "tbf mtu": "peakrate 20mbit",
     "tbf peakrate": "mtu 1600",
@@ -120,7 +120,7 @@ BESIDE = {
         for word in ("min", "max", "avpkt", "burst", "probability", "ecn", "harddrop")
     },
 }
-"""What a word needs beside it."""
+"""Options that an option requires."""
 USUAL = {
     "PACKETS": "100",
     "BYTES": "3000",
@@ -165,7 +165,7 @@ FITTING = {
     "sfq max": "60000",
     "sfq avpkt": "1000",
 }
-"""And where it does not fit."""
+"""Values that do not fit."""
 
 
 def kinds() -> list[str]:
@@ -175,7 +175,7 @@ def kinds() -> list[str]:
 
 
 def line(kind: str, *said: str) -> str:
-    """The shortest line with these words."""
+    """The shortest line with these options."""
     words = {each.split()[0] for each in said}
     beside = [
         BESIDE[f"{kind} {word}"]
@@ -190,7 +190,7 @@ def line(kind: str, *said: str) -> str:
 
 
 def usual(kind: str) -> list[str]:
-    """Each of our words that iproute2 6.1 knows, with a value."""
+    """Each of our options that iproute2 6.1 has, with a value."""
     return [
         f"{word} {FITTING.get(f'{kind} {word}', USUAL[shows])}" if shows else word
         for word, shows in QDISCS[kind].words()
@@ -202,7 +202,7 @@ def test_each_of_our_words_is_one_of_tc_s() -> None:
     lines = [line(kind, said) for kind in kinds() for said in usual(kind)]
     assert all(map(read, asked(lines)))
     assert list(disagreements(lines)) == []
-    # And what the kernel engine tells tc of it.
+    # And the kernel engine's line for tc.
     commands = [Qdisc.parse(line).command() for line in lines]
     unread = [
         (command, said)
@@ -216,7 +216,7 @@ def test_each_of_our_words_is_one_of_tc_s() -> None:
 
 
 def test_each_word_of_tc_s_usage_is_one_of_ours_or_listed() -> None:
-    """But for those of `tc ... help` that are no words: kinds, alternatives, prose."""
+    """Except words of `tc ... help` that are not options: kinds, alternatives, prose."""
     usages = dict(zip(kinds(), asked([f"{kind} help" for kind in kinds()]), strict=True))
     found: dict[str, set[str]] = {}
     for kind, usage in usages.items():
@@ -254,13 +254,13 @@ LINES = (
     "cake bandwidth 20Mbit besteffort nonat",
     "tbf rate 10Mbit burst 32Kb lat 50ms",
 )
-"""As public scripts have them."""
+"""Lines of public scripts."""
 
 
 def test_lines_of_public_scripts_are_read() -> None:
     assert [Qdisc.parse(line).kind for line in LINES] == ["cake"] * 8 + ["tbf"]
     assert all(map(read, asked(LINES)))
-    # tc shows it so, and reads it no more than we do.
+    # tc prints this form, but neither tc nor sojourn accepts it.
     shown = "cake bandwidth unlimited besteffort"
     assert not read(asked([shown])[0])
     with pytest.raises(UnitError) as refused:
@@ -277,7 +277,7 @@ def test_a_shaper_s_words_are_those_of_an_htb_class() -> None:
 
 
 def policed(line: str) -> Police:
-    """The policer of a link with these words."""
+    """Parses the policer of a link from this text."""
     text = f"""
     duration = "1 s"
     [[link]]
@@ -299,7 +299,7 @@ def policed(line: str) -> Police:
 
 
 POLICER = {"rate": "1mbit", "burst": "5k"}
-"""What a policer needs."""
+"""Required options of a policer."""
 POLICER_WORDS = {
     "rate": "2mbit",
     **dict.fromkeys(("burst", "buffer", "maxburst"), "64k"),
@@ -308,7 +308,7 @@ POLICER_WORDS = {
     "conform-exceed": "drop",
     "drop": "",
 }
-"""Each word of ours, with a value."""
+"""Each of our options, with a value."""
 POLICER_REFUSED = {
     "peakrate": "2mbit mtu 1600",
     "mpu": "64",
@@ -316,16 +316,16 @@ POLICER_REFUSED = {
     "index": "7",
     **dict.fromkeys(("continue", "pass", "ok", "pipe", "reclassify", "shot"), ""),
 }
-"""Words of tc's that are refused, with a value."""
+"""Refused options of tc's, with a value."""
 OTHER_POLICERS = {
     "pkts_rate": "police pkts_rate 100 pkts_burst 10",
     "avrate": "police avrate 2mbit",
 }
-"""Words of tc's for what is refused as a whole."""
+"""Options of tc's for features that are refused entirely."""
 
 
 def policer(*pairs: tuple[str, str]) -> str:
-    """The shortest line with these words and their values."""
+    """The shortest line with these options and their values."""
     given = {{"buffer": "burst", "maxburst": "burst"}.get(word, word) for word, _ in pairs}
     needed = [pair for pair in POLICER.items() if pair[0] not in given]
     return f"police {' '.join(f'{word} {value}'.strip() for word, value in [*needed, *pairs])}"
@@ -335,7 +335,7 @@ def test_a_policer_s_words_are_those_of_tc_s_action() -> None:
     lines = [policer(pair) for pair in POLICER_WORDS.items()]
     said = asked(lines, POLICING)
     assert all(map(read, said)), said
-    # And what the kernel engine tells tc of it.
+    # And the kernel engine's line for tc.
     commands = [tc.policer("lo", policed(line), header_bytes=14)[1] for line in lines]
     assert all(" egress matchall action " in each for each in commands)
     told = [each.partition(" action ")[2] for each in commands]
@@ -363,7 +363,7 @@ POLICER_ALONE = {
     },
     False: {r"overhead 0x10": "hexadecimal, where tc reads decimal digits alone"},
 }
-"""As `ALONE`: word and value."""
+"""As `ALONE`: option and value."""
 
 
 def test_a_policer_s_values_are_read_as_tc_reads_them() -> None:
@@ -433,7 +433,7 @@ ALONE = {
         r"hhf admit_bytes \S+": "a size, where tc reads bytes alone",
     },
 }
-"""Values that tc alone reads (True), or sojourn alone: discipline, word and value; and why."""
+"""Values that only tc accepts (True), or only sojourn: discipline, option and value; and why."""
 
 
 def test_values_are_read_as_tc_reads_them() -> None:
@@ -457,7 +457,7 @@ def test_values_are_read_as_tc_reads_them() -> None:
 
 
 TWICE = re.compile(r".* sets a parameter again|cake: \S+ and \S+ exclude each other")
-"""Of two words of one thing tc takes the latter; we ask which is meant."""
+"""If an option appears twice, tc uses the latter; sojourn refuses it."""
 
 
 def test_words_stand_beside_one_another_as_in_tc() -> None:

@@ -1,5 +1,5 @@
-"""What decides a Run's tables is named by its fingerprint, and a Run can be run again and compared,
-table by table."""
+"""A Run's fingerprint names everything that decides its tables. A Run can be run again and
+compared, table by table."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copy(whole: Path, tmp_path: Path) -> Path:
-    """A copy of it to be spoiled."""
+    """A copy of it, to be damaged."""
     return Path(shutil.copytree(whole, tmp_path / "run"))
 
 
@@ -61,7 +61,7 @@ def change_meta(folder: Path, **values: object) -> None:
 
 
 def change_table(folder: Path, seed: int, name: str, table: pl.DataFrame) -> None:
-    """Another table in its place, with sums as if it had been written so."""
+    """Replaces a table, with sums as if it had been written so."""
     run = Run.open(folder)
     rewritten = Run(folder, run.meta)
     place = folder / f"seed-{seed}"
@@ -127,7 +127,7 @@ def test_a_run_is_equal_to_itself_run_again(
 
 
 def test_every_variant_of_a_comparison_and_of_a_sweep_is_what_its_text_says(tmp_path: Path) -> None:
-    # `red` is completed for the link's rate; a label is not run.
+    # `red` is completed for the link's rate; a label does not change the run.
     run_all(variants(short(), ["pfifo limit 50", "red", "fq_codel"]), out=tmp_path / "compared")
     swept = short().with_({"sweep.bottleneck.rate": ["1 Mbit/s", "2 Mbit/s"]})
     run_all(swept, out=tmp_path / "swept", seeds=2)

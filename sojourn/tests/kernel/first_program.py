@@ -1,4 +1,4 @@
-"""Compiles a first program of a guest that tests something: a file of C beside this one."""
+"""Compiles a guest's first program for a test, from a file of C beside this one."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ from sojourn.engine.kernel.guest import Boot, Booted, Guest, overlay, run
 
 
 def compiled(source: str, folder: Path) -> Path:
-    """The program, in the folder; without a compiler for it the test is left out."""
+    """The compiled program, in the folder. Without a compiler the test is skipped."""
     if not shutil.which("gcc"):
         pytest.skip("no gcc to compile the guest's program with")
     made = folder / "init"
@@ -26,7 +26,7 @@ def compiled(source: str, folder: Path) -> Path:
 def boot_mode(
     guest: Guest, program: Path, folder: Path, mode: str, seed: int = 1, limit_s: float = 60.0
 ) -> Booted:
-    """Boots a guest whose first program is this one, in this mode of it (init.c)."""
+    """Boots a guest with this first program, in this mode of it (init.c)."""
     folder.mkdir(exist_ok=True)
     added = overlay(program, {"mode": mode.encode()})
     return run(guest, Boot(folder, added, seed=seed, memory_mb=128, pairs=1, wall_limit_s=limit_s))

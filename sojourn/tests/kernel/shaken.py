@@ -1,8 +1,9 @@
-"""`shaken.py COUNT COMMAND...`: runs QEMU and disturbs it, then says in the file COUNT how often.
+"""`shaken.py COUNT COMMAND...`: runs QEMU, disturbs it, and writes the number of disturbances to
+the file COUNT.
 
-QEMU blocks SIGALRM and reads it from a descriptor, so each one wakes its main thread, at a moment
-of the virtual CPU's work that the host's scheduler chooses, and does nothing else. Without what
-qemu.py does about it, no two runs disturbed like this give the same bytes.
+QEMU blocks SIGALRM and reads it from a descriptor. So each alarm only wakes QEMU's main thread, at
+a moment of the virtual CPU's work that the host's scheduler chooses. Without the measures of
+qemu.py, no two runs disturbed like this give the same bytes.
 """
 
 import os

@@ -1,5 +1,5 @@
-"""The guests: what they are made of, how they are kept, started and seen to end. What needs a guest
-is left out where none is made."""
+"""The guests: their sources, cache, start and end. Tests that need a guest are skipped where none
+exists."""
 
 import contextlib
 import fcntl
@@ -58,7 +58,7 @@ from sojourn.scenario import loads
 
 
 def unpacked(archive: bytes) -> dict[str, tuple[int, bytes, tuple[int, int]]]:
-    """What a newc archive says, read by the format's description and not by its writer."""
+    """Reads a newc archive, by the format's description and not by its writer."""
     found, at = {}, 0
     while True:
         assert archive[at : at + 6] == b"070701"
@@ -178,7 +178,8 @@ def config_of(release: Release) -> str:
 
 
 def hunks(release: Release) -> Iterator[tuple[str, int, list[str], list[str]]]:
-    """Of the patch: file, first line, what the hunk finds there, what it leaves."""
+    """The hunks of the patch: file, first line, the lines that it expects, the lines that it
+    leaves."""
     file = ""
     lines = patch_of(release).splitlines()
     at = 0
@@ -223,7 +224,7 @@ def test_the_patch_applies_where_its_context_is(release: Release, tmp_path: Path
 
 @of_each_release
 def test_each_edit_is_explained(release: Release) -> None:
-    # README writes several files of a folder in one row: the name alone.
+    # README lists several files of a folder in one row, by name alone.
     for file in {file for file, *_ in hunks(release)}:
         assert file in README or file.rpartition("/")[2] in README, file
 
@@ -273,7 +274,7 @@ def test_the_configuration_has_every_discipline_and_congestion_control_of_a_scen
         if (record.since or (0, 0)) > version_in(release.name)
     }
     assert newer == ({"cake_mq", "dualpi2"} if release is USUAL else set())
-    # Both are in the files of others.
+    # Both are in files of other disciplines.
     always |= {"mq", "cake_mq"}
     for kind in set(QDISCS) - always - ours_alone - newer:
         assert f"CONFIG_NET_SCH_{kind.upper()}=y" in config, kind
@@ -365,7 +366,7 @@ def test_what_a_killed_process_left_is_swept(own_cache: Path) -> None:
 def test_what_is_fetched_and_unpacked_for_a_guest_ends_with_a_setup_that_is_killed(
     own_cache: Path, tmp_path: Path
 ) -> None:
-    """Its folder goes with the next process of ours, whichever that is."""
+    """The next process of ours removes its folder."""
     program = """
 from pathlib import Path
 from sojourn.engine.kernel.guest import cache, packages
@@ -427,7 +428,7 @@ def test_cleaning_says_what_it_removed(own_cache: Path) -> None:
         subprocess.run(words, capture_output=True, text=True, check=True) for _ in range(2)
     )
     assert "removed the guest uml-1-old" in first.stdout
-    # Another test may run something beside, which is left alone.
+    # Another test may run beside this one; its process is left alone.
     assert second.stdout.strip().splitlines()[-1] == "nothing to remove"
 
 
@@ -625,7 +626,7 @@ def test_a_guest_that_ends_well_hands_over_its_archive(tmp_path: Path) -> None:
 
 
 def test_how_far_a_guest_is_is_told_while_it_runs(tmp_path: Path) -> None:
-    # The guest goes on when its time has been heard of; a line that is not whole is no time.
+    # The guest continues when its time has been read; an incomplete line is not a time.
     words = "echo @BOOT; printf '@AT 5\\n@AT 70\\n@AT 9'; while ! [ -e heard ]; do sleep 0.01; done"
     words += "; printf '00\\n'; cat initrd > results.tar; echo @END"
     (tmp_path / "base.cpio").write_bytes(b"BASE")
@@ -642,7 +643,7 @@ def test_how_far_a_guest_is_is_told_while_it_runs(tmp_path: Path) -> None:
     )
     assert set(times) <= {0, 70, 900}
     assert 70 in times
-    # Of the times the last is enough for who reads why it ended.
+    # The last time is enough for a reader of the console.
     assert done.console == "@BOOT\n@AT 900\n@END\n"
 
 
@@ -660,7 +661,7 @@ def test_an_archive_of_an_earlier_run_is_not_taken_for_this_one_s(tmp_path: Path
 
 
 def runs_still(pid: int) -> bool:
-    """Whether there is this process, and as more than a zombie."""
+    """Whether this process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
@@ -673,7 +674,7 @@ def test_a_guest_that_was_begun_and_hangs_is_ended_with_all_its_processes(tmp_pa
     assert caught.value.ending == "hung"
     assert "in its program" in caught.value.problem
     child = int((tmp_path / "child").read_text())
-    # What is killed ends when it is next given a processor.
+    # A killed process ends when it next gets a processor.
     end = time.monotonic() + 60
     while runs_still(child) and time.monotonic() < end:
         time.sleep(0.02)
@@ -987,7 +988,7 @@ def measured(guest: Guest, program: Path, tmp_path_factory: pytest.TempPathFacto
 
 
 READ_NS = 256
-"""What reading the clock costs a process in the guest."""
+"""Cost of reading the clock for a process in the guest, ns."""
 
 
 def test_an_idle_ping_takes_twice_the_delay_and_its_transmission(measured: Booted) -> None:
@@ -1014,7 +1015,7 @@ def words(console: str, name: str) -> list[int]:
 
 
 def test_a_rate_that_changes_in_a_transmission_holds_for_its_rest(measured: Booted) -> None:
-    # 1.2 ms at 10 Mbit/s; what is left at the change takes twice its time. Then 10 ms of delay.
+    # 1.2 ms at 10 Mbit/s; the rest at the change takes twice its time. Then 10 ms of delay.
     change, arrived = words(measured.console, "slower")
     assert 0 < change < 1_200_000
     assert arrived == change + 2 * (1_200_000 - change) + 10_000_000
@@ -1137,7 +1138,7 @@ def test_the_stock_guest_gives_the_same_bytes_however_the_host_treats_it(
             lambda one: booted(*one),
             [(stock, "left alone", 1), (stock, "another seed", 2), *shaken],
         )
-    # Each came into the course of the run, thousands of times.
+    # Each run was disturbed thousands of times.
     assert all(int((tmp_path / name / "disturbed").read_text()) > 1000 for _, name, _ in shaken)
     assert all(archive == first for archive in again)
     assert other != first

@@ -1,4 +1,4 @@
-"""Captures of the kernel's guest: what its packets say, in the form of the simulator's."""
+"""Captures of the kernel's guest: its packets in the form of the simulator's."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_connection_is_one_stream_from_its_syn_to_its_fin(lossy: Run) -> None:
     ends = (first["seq"] + first["payload_bytes"]).to_list()
     assert [1, *ends[:-1]] == first["seq"].to_list()
     assert ends[-1] == 50_001
-    # Its FIN has a number of its own.
+    # Its FIN has a sequence number of its own.
     assert back["ack"].max() == 50_002
     assert forth["flags"].cast(pl.Int64).to_numpy().max() & FIN == FIN
     transfers = lossy.table("transfers", 1)
@@ -98,8 +98,8 @@ def test_a_connection_is_one_stream_from_its_syn_to_its_fin(lossy: Run) -> None:
 
 
 def test_linux_and_the_simulator_say_the_same(tmp_path: Path, kernel_uml: str) -> None:
-    """But for the clock of stamps and PSH, which the model has of its own, and what a flow's own ACKs
-    offer."""
+    """Not compared: the clock of time stamps and PSH, which the model has of its own, and the
+    windows of a flow's own ACKs."""
     made = _scenario(1000, **{"record.headers": True, "duration": "2 s", "flow.web.stop": "1.9 s"})
     tables = [
         _run(tmp_path / engine, made, engine).table("headers", 1).filter(pl.col("flow") == "bulk")
@@ -110,7 +110,7 @@ def test_linux_and_the_simulator_say_the_same(tmp_path: Path, kernel_uml: str) -
     assert ours.select(columns).equals(theirs.select(columns))
     windows = [table.filter(pl.col("reply") == 1)["window"] for table in (ours, theirs)]
     assert windows[0].equals(windows[1])
-    # A guest's flows begin 2 µs late (docs/kernel.md), by which a small packet may come first.
+    # A guest's flows begin 2 µs late (docs/kernel.md), so a small packet may arrive first.
     late = (theirs["t_ns"] - ours["t_ns"]).to_list()
     assert 2000 < min(late) <= max(late) < 2000 + 50_000
 

@@ -1,4 +1,4 @@
-"""Cards with several queues on a kernel: what the plan says of them, and what the guest makes of it."""
+"""Cards with several queues on a kernel: the plan, and the guest's results."""
 
 from dataclasses import replace
 

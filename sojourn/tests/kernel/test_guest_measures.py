@@ -1,5 +1,5 @@
-"""What a guest measures of its packets, and that measuring changes nothing: its tables add up, its
-receivers read each packet."""
+"""A guest's measurements of its packets: its tables add up, its receivers read each packet, and
+measuring changes nothing."""
 
 import json
 import struct
@@ -64,7 +64,7 @@ packets = true
 
 
 def test_the_totals_of_a_guest_are_what_its_packets_add_up_to(kernel_uml: str) -> None:
-    """By the same law as the simulator's."""
+    """By the same law as for the simulator."""
     made = run(loads(EVERYTHING), engine=kernel_uml)
     assert not made.meta.invalid
     one = run_adds_up(made)
@@ -73,8 +73,8 @@ def test_the_totals_of_a_guest_are_what_its_packets_add_up_to(kernel_uml: str) -
 
 
 def test_each_rtt_sample_of_tcp_is_counted_and_a_call_sounds_the_same(kernel_uml: str) -> None:
-    """The same quantity as the simulator's: an ACK a sample, not a reading of the smoothed RTT an
-    interval. A call beside it."""
+    """The same quantity as the simulator's: one sample for each ACK, not a reading of the smoothed
+    RTT in each interval. A call runs beside the flow."""
     text = """
 duration = "5 s"
 warmup = "1 s"
@@ -130,7 +130,7 @@ packets = true
 
 
 def test_open_loop_traffic_is_the_simulator_s_in_a_guest(kernel_uml: str) -> None:
-    """Arrivals and sizes are drawn before either engine sees them; a capture's packets are sent at
+    """Arrivals and sizes are drawn before either engine starts; a capture's packets are sent at
     their times."""
     made = {name: run(loads(OPEN_LOOP), engine=name) for name in ("sim", kernel_uml)}
     transfers, recorded = {}, {}
@@ -170,9 +170,9 @@ start = "uniform 0 s .. 1 s"
 
 
 def test_short_windows_stay_short_however_quick_the_link(kernel_uml: str) -> None:
-    """Marks at 1 ms keep four windows at a few segments. Receivers that were woken by every 8 kB
-    from 16.4 Mbit/s on made the p99 of the sojourn jump from 2.4 to 4.4 ms there, and the link
-    slower at 17 than at 16 Mbit/s."""
+    """Marks at 1 ms keep four windows at a few segments. From 16.4 Mbit/s on, receivers were woken
+    for each 8 kB. This made the p99 of the sojourn jump from 2.4 to 4.4 ms, and the link slower at
+    17 than at 16 Mbit/s."""
     goodput, p99 = {}, {}
     for rate in (16, 17, 20):
         scenario = loads(STEADY).with_({"bottleneck.rate": f"{rate} Mbit/s"})
@@ -197,8 +197,7 @@ def archive_of(guest: Any, made: plan.Planned, planned: dict[str, Any], folder: 
 
 
 def test_watching_changes_nothing(kernel_uml: str, tmp_path: Path) -> None:
-    """A guest whose cards are logged and one in which nobody looks have the same flows, samples and
-    counters."""
+    """A guest with logged cards and one without have the same flows, samples and counters."""
     guest = guests.choose("uml")
     made = plan.plan(loads(EVERYTHING).realise(1), plan.machine_of(guest))
     seen = archive_of(guest, made, made.plan, tmp_path / "seen")

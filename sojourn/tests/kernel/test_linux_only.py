@@ -1,5 +1,5 @@
-"""Disciplines and congestion controls that Linux alone has, cake, choke, ets, fq, hhf, prio, sfb, sfq and
-tbf: their words reach tc as they are, and the kernel runs them."""
+"""Disciplines and congestion controls that only Linux has, cake, choke, ets, fq, hhf, prio, sfb,
+sfq and tbf: their options reach tc unchanged, and the kernel runs them."""
 
 import struct
 from collections.abc import Mapping, Sequence
@@ -33,14 +33,14 @@ WORDS = {
     "sfq": "limit 200 perturb 10 headdrop",
     "tbf": "rate 8mbit burst 10000 limit 60000 mtu 1514 peakrate 9mbit",
 }
-"""Each of those that tc has words for, with words that it takes."""
+"""Each of those that tc supports, with valid options."""
 
 LEAST = {
     "choke": "choke limit 100 bandwidth 8mbit",
     "ets": "ets bands 3",
     "tbf": "tbf rate 8mbit burst 5000 limit 60000",
 }
-"""What some must be told, for tc takes them no other way."""
+"""Options that some disciplines need, because tc requires them."""
 
 SCENARIO = """
 duration = "4 s"
@@ -78,7 +78,7 @@ def test_the_words_reach_tc_as_they_are_and_nothing_is_added(kind: str) -> None:
     for text in (f"{kind} {WORDS[kind]}", LEAST.get(kind, kind)):
         said = Qdisc.parse(text).command()
         assert sorted(said.split()) == sorted(text.split())
-        # Where packets have no header, cake is told its overhead in other words (test_plan.py).
+        # Without a header on packets, cake's overhead has another form (test_plan.py).
         with_header = scenario(text).replace("[bottleneck]", '[bottleneck]\nlink_layer = "linux"')
         made = plan(loads(with_header).realise(1), SIMNIC).plan
         lines = [
@@ -186,8 +186,8 @@ def test_what_a_discipline_holds_at_most_is_known_where_it_is_not_said() -> None
 def queue_of(
     kind: str, said: str, own: Sequence[bytes], tmp_path: Path, drops: int = 0
 ) -> Mapping[str, Any]:
-    """The tables of a run in which `drops` packets were dropped at 2.05 s, with these bytes of the
-    discipline at 2.0 and 2.1 s."""
+    """The tables of a run in which `drops` packets were dropped at 2.05 s. The discipline's
+    statistics are these bytes at 2.0 and 2.1 s."""
     made = Made(
         realised(bottleneck__qdisc=f"{kind} {said}".strip(), record__queue="100 ms"), [kind]
     )
@@ -211,7 +211,7 @@ def test_pie_s_probability_is_a_share_of_two_to_the_64(tmp_path: Path) -> None:
 
 
 def test_pie_counts_a_drop_at_its_limit_twice(tmp_path: Path) -> None:
-    # As seen in the guest: `pie limit 15`, 314 drops, all at the limit.
+    # Recorded in the guest: `pie limit 15`, 314 drops, all at the limit.
     own = [struct.pack("=Q8I", 0, 15, 0, 0, 100, dropped, dropped, 20, 0) for dropped in (0, 3)]
     made = queue_of("pie", "limit 77", own, tmp_path, drops=3)
     assert words(made["drops"]["cause"]) == ["limit"] * 3
@@ -240,7 +240,7 @@ def test_drops_of_fq_pie_and_choke_are_told_apart_by_their_counters(tmp_path: Pa
 
 
 def conserves(run: Run, end_s: int = 4) -> None:
-    """What came was sent, dropped or still waits."""
+    """Arriving packets were sent, dropped or still wait."""
     links, queue = run.table("links"), run.table("queue")
     down = links.filter(links["link"] == "down").row(0, named=True)
     waited = queue.filter((queue["link"] == "down") & (queue["t_ns"] == 1 * S))["backlog_packets"][
@@ -270,17 +270,18 @@ def test_the_kernel_runs_each_discipline(kind: str, kernel_uml: str, tmp_path: P
     links = run.table("links")
     down = links.filter(links["link"] == "down").row(0, named=True)
     share = down["wire_bytes"] * 8 / down["capacity_bits"]
-    # Nothing is sent above the rate. cake and tbf keep to their 8 Mbit/s of 10; cake's count
-    # Ethernet's 38 bytes, 1500 of 1538.
+    # The link sends no more than its rate. cake and tbf send at most 8 of its 10 Mbit/s; cake's
+    # rate includes Ethernet's 38 bytes, 1500 of 1538.
     most = {"cake": 0.8 * 1500 / 1538, "tbf": 0.8}.get(kind, 1.0)
-    # Blue drops by chance for as long as it takes: it may leave a quarter of a short run unused.
+    # Blue drops at random until its probability has fallen, so it may leave a quarter of a short
+    # run unused.
     assert (0.65 if kind == "sfb" else 0.88) * most < share < 1.005 * most
 
 
 COUNTED = {
-    # An IP packet of 1500 bytes has 1514 as it is queued: link_layer = "linux".
+    # A queued IP packet of 1500 bytes counts 1514: link_layer = "linux".
     'qdisc = "cake bandwidth 8mbit besteffort ethernet ether-vlan ether-vlan"': 1500 + 38 + 2 * 4,
-    # A byte more for each 64 or a part of them.
+    # One more byte for each 64 bytes or a part of them.
     'qdisc = "cake bandwidth 8mbit pppoe-ptm ether-vlan"': 1500 + 34 + 24,
     'qdisc = "cake bandwidth 8mbit overhead -4"': 1500 - 4,
     'qdisc = "cake bandwidth 8mbit raw overhead 0"': 1514,
@@ -291,16 +292,16 @@ COUNTED = {
     'qdisc = "tbf rate 8mbit buffer 10k limit 60k overhead 20 linklayer atm"': 32 * 53,
     'police = "rate 8mbit burst 10k"': 1514,
     'police = "police rate 8mbit buffer 10k minburst 2k overhead 24 conform-exceed drop/pass"': 1538,
-    # All that comes is sent.
+    # Every packet is sent.
     'qdisc = "cake unlimited"': 0,
 }
-"""Words that say what a packet counts, each of a link of 10 Mbit/s, and what one of a stream counts
-then."""
+"""Options that set a packet's charge, each for a link of 10 Mbit/s, and the charge of a packet of a
+stream."""
 
 
 def test_the_kernel_counts_what_the_words_of_cake_tbf_and_police_say(kernel_uml: str) -> None:
-    """Of a stream of full packets above their rates they let pass those that fill it, in a guest and
-    in the simulator."""
+    """A stream of full packets above the rate passes at exactly that rate, in a guest and in the
+    simulator."""
     for engine in (kernel_uml, "sim"):
         counts_what_the_words_say(engine)
 
@@ -363,7 +364,7 @@ kind = "bulk"
 
 
 def test_dualpi2_marks_one_queue_and_drops_in_the_other(kernel_73: str, tmp_path: Path) -> None:
-    """Two queues: DCTCP's packets wait some ms less than CUBIC's, and both have a share."""
+    """Two queues: DCTCP's packets wait some ms less than CUBIC's, and both flows have a share."""
     run = engines.run(loads(L4S), engine=kernel_73, out=tmp_path / "run")
     links, flows, drops = (run.table(name) for name in ("links", "flows", "drops"))
     down = links.filter(links["link"] == "down").row(0, named=True)
@@ -383,7 +384,8 @@ def test_dualpi2_marks_one_queue_and_drops_in_the_other(kernel_73: str, tmp_path
 
 
 def test_dualpi2_keeps_to_its_target(kernel_73: str, tmp_path: Path) -> None:
-    """Packets that no class is for: PI2 alone, 15 ms by default, and 5 ms where it is told."""
+    """Packets that belong to no class: PI2 alone, with a target of 15 ms by default, and of 5 ms
+    where it is set."""
     for said, ms in (("dualpi2", 15), ("dualpi2 target 5ms", 5)):
         out = tmp_path / said
         text = scenario(said).replace("ecn = true", "ecn = false").replace('"4 s"', '"12 s"')
@@ -400,7 +402,7 @@ def test_dualpi2_keeps_to_its_target(kernel_73: str, tmp_path: Path) -> None:
 def test_cake_gives_each_host_half_however_many_flows_it_has(
     shares: str, least: float, most: float, kernel_uml: str, tmp_path: Path
 ) -> None:
-    """One flow of the laptop against eight of the phone; by flows it would have a ninth."""
+    """One flow of the laptop against eight of the phone; sharing by flows would give it a ninth."""
     text = """
     duration = "8 s"
     warmup = "2 s"
@@ -431,7 +433,7 @@ def test_cake_gives_each_host_half_however_many_flows_it_has(
 
 
 def test_dctcp_hears_of_every_mark(kernel_uml: str, tmp_path: Path) -> None:
-    """Its receiver must be DCTCP too: then the queue stays at the threshold; else it is Reno over a
+    """With a DCTCP receiver the queue stays at the threshold. Without one, the flow is Reno over a
     queue without a limit."""
     run = engines.run(
         loads(scenario("codel target 100ms ce_threshold 2ms", congestion="dctcp")),
@@ -441,7 +443,7 @@ def test_dctcp_hears_of_every_mark(kernel_uml: str, tmp_path: Path) -> None:
     links = run.table("links")
     down = links.filter(links["link"] == "down").row(0, named=True)
     assert down["marked_packets"] > 100
-    # A full packet takes 1.2 ms: a few of them wait.
+    # A full packet takes 1.2 ms, so only a few wait.
     assert down["sojourn_sum_ns"] / down["sent_packets"] < 10 * MS
     assert down["wire_bytes"] * 8 > 0.95 * down["capacity_bits"]
 
@@ -461,7 +463,7 @@ def test_offloads_make_larger_packets_and_carry_no_more(
     assert largest > 4500 if offloads else largest == 1500
     links = run.table("links")
     down = links.filter(links["link"] == "down").row(0, named=True)
-    # The headers of each full packet within a larger one are carried, and counted.
+    # The headers of each full packet inside a larger one are sent, and counted.
     assert 0.9 * down["capacity_bits"] < down["wire_bytes"] * 8 < 1.001 * down["capacity_bits"]
 
 
@@ -489,6 +491,6 @@ def test_the_kernel_runs_each_congestion_control(
     )
     flows = run.table("flows")
     sent = flows.filter(flows["flow"].str.starts_with("bulk"))["delivered_bytes"].sum()
-    # 3 s at 10 Mbit/s, most of it used, and none carried twice.
+    # 3 s at 10 Mbit/s are used for the most part, and nothing is counted twice.
     assert 0.7 * 3.75e6 < sent < 3.75e6
     assert run.meta.flow("bulk.1").congestion == name

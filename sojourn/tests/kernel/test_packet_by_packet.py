@@ -1,9 +1,9 @@
-"""A single flow at 1 Mbit/s: what it sends, loses and acknowledges is the same in both engines,
-packet by packet, for 30 s.
+"""A single flow at 1 Mbit/s sends, loses and acknowledges the same packets in both engines for 30
+s.
 
-With one packet more or less a single flow's cycle of losses becomes another, so all of TCP must be
-the kernel's here: windows, timers and their ticks, recovery, the receiver's ACKs. That the guest's
-run begins with a tick is a part of it.
+One packet more or less changes a single flow's whole cycle of losses. So all of TCP must be the
+kernel's here: windows, timers and their ticks, recovery, the receiver's ACKs. It is part of this
+that the guest's run begins with a tick.
 """
 
 from pathlib import Path
@@ -18,15 +18,14 @@ from sojourn.scenario import load, loads
 
 STANDING = Path(sojourn.__file__).parent / "agreement" / "cases" / "1-mbit.toml"
 APART_NS = 110_000
-"""The guest's program starts flows 2 µs late, its kernel sends packets of one instant 256 ns apart,
-and a SACK that waits has 0.1 ms in which it may go (tcp_comp_sack_slack_ns): with a tick, or at the
-end as ours."""
+"""Tolerance of times, ns. The guest's program starts flows 2 µs late. Its kernel sends packets of
+one instant 256 ns apart. A delayed SACK may leave within 0.1 ms (tcp_comp_sack_slack_ns): at a tick
+in the guest, at the end of that time in the simulator."""
 
 
 def packets(run: Run, link: str, seed: int = 1) -> pl.DataFrame:
-    """When each packet of the flow came to a queue, its bytes, and when it left; in the order in
-    which they came. Those that come at one instant have one order in both engines, in which they
-    also leave."""
+    """Arrival at a queue, bytes and departure of each packet of the flow, in order of arrival.
+    Packets of one instant have the same order in both engines, in which they also leave."""
     table = run.table("packets", seed).filter((pl.col("link") == link) & (pl.col("flow") == "bulk"))
     return table.select(
         came=pl.col("t_ns") - pl.col("sojourn_ns"), bytes=pl.col("bytes"), left=pl.col("t_ns")
@@ -51,8 +50,8 @@ def test_a_single_flow_is_the_kernels(
 def test_a_single_vegas_flow_is_the_kernels(kernel_uml: str, qdisc: str, delay: str) -> None:
     label = f"{qdisc}, reno, delay {delay}, count 1"
     drops = same_packets(kernel_uml, label, {"flow.bulk.congestion": "vegas"})
-    # Vegas alone leaves a fifo of 20 packets room; over CoDel it has a segment more than fits below
-    # 5 ms.
+    # Only Vegas leaves room in a fifo of 20 packets; over CoDel it has a segment more than fits
+    # below 5 ms.
     assert (drops > 10) == (qdisc == "codel")
 
 
@@ -62,14 +61,14 @@ def test_a_single_vegas_flow_is_the_kernels(kernel_uml: str, qdisc: str, delay: 
 def test_a_single_flow_of_linux_7_3_is_that_kernels(
     kernel_73: str, qdisc: str, delay: str, congestion: str
 ) -> None:
-    """Its receiver differs from 6.12's: the window, and when SACKs leave."""
+    """Its receiver differs from 6.12's in the window and in the times of SACKs."""
     label = f"{qdisc}, {congestion}, delay {delay}, count 1"
     assert same_packets(kernel_73, label, {"flow.bulk.profile": "linux-7.3"}) > 10
 
 
 def same_packets(kernel: str, label: str, settings: dict[str, object]) -> int:
-    """Both engines' packets of a case of the standing set are the same ones; how many were
-    dropped."""
+    """Checks that both engines' packets of a case of the standing set are equal; returns the number
+    of drops."""
     [chosen] = [variant for variant in load(STANDING).variants() if variant.label == label]
     variant = chosen.with_(**{"record.packets": True, **settings})
     ours, kernels = (
@@ -117,7 +116,8 @@ def test_a_policer_drops_the_packets_that_linuxs_drops(
 
 
 def test_a_policers_drops_are_told_from_those_of_the_queue_behind_it(kernel_uml: str) -> None:
-    """The policer drops while the sender is fast, the queue after its rate has fallen."""
+    """The policer drops while the sender is fast, and the queue after the sender's rate has
+    fallen."""
     both = loads(POLICED).with_(
         {
             "duration": "6 s",
@@ -176,8 +176,9 @@ packets = true
 def test_a_single_bbr_flow_is_the_kernels(
     kernel_uml: str, rate: str, delay: str, qdisc: str
 ) -> None:
-    """The phase that ProbeBW begins with is drawn by lot: exactly one of the seven is the guest's,
-    and another build of the guest may draw another. Before ten seconds no other is drawn."""
+    """BBR draws the first phase of ProbeBW: exactly one of the seven equals the guest's, and
+    another build of the guest may draw another. There is no further draw in the first ten
+    seconds."""
     alone = loads(ALONE).with_(
         {"bottleneck.rate": rate, "bottleneck.delay": delay, "bottleneck.qdisc": qdisc}
     )
@@ -193,7 +194,7 @@ def test_a_single_bbr_flow_is_the_kernels(
 
 
 def are_alike(ours: Run, seed: int, kernels: Run) -> bool:
-    """Both have the same packets of the flow, each way."""
+    """Whether both Runs have the same packets of the flow, in both directions."""
     for link in ("down", "up"):
         left, right = packets(ours, link, seed), packets(kernels, link)
         if left["bytes"].to_list() != right["bytes"].to_list():
@@ -229,14 +230,14 @@ packets = true
 def test_a_single_flow_that_is_marked_is_the_kernels(
     kernel_uml: str, rate: str, congestion: str
 ) -> None:
-    """Marks at every round: what the receiver answers to CE and CWR, and when, decides each
+    """Marks in every round: the receiver's answer to CE and CWR, and its time, decide each
     window."""
     settings = {"bottleneck.rate": rate, "flow.0.congestion": congestion}
     assert marks_of_the_same_packets(kernel_uml, settings) > 200
 
 
 def marks_of_the_same_packets(kernel: str, settings: dict[str, str]) -> int:
-    """Both engines' packets of `MARKED` are the same ones; how many were marked."""
+    """Checks that both engines' packets of `MARKED` are equal; returns the number of marks."""
     variant = loads(MARKED).with_(settings)
     ours, kernels = (
         sojourn.run_all([variant], engine=engine, seeds=1)[0] for engine in ("sim", kernel)
@@ -264,7 +265,8 @@ def marks_of_the_same_packets(kernel: str, settings: dict[str, str]) -> int:
 def test_a_single_dctcp_flow_is_the_kernels(
     kernel_uml: str, rate: str, delay: str, qdisc: str
 ) -> None:
-    """Each window follows from alpha, which follows from how many segments each ACK tells of."""
+    """Each window follows from alpha, which follows from the number of segments that each ACK
+    covers."""
     settings = {
         "bottleneck.rate": rate,
         "bottleneck.delay": delay,
@@ -275,8 +277,9 @@ def test_a_single_dctcp_flow_is_the_kernels(
 
 
 def test_a_single_cubic_flow_whose_window_opens_is_the_kernels(kernel_uml: str) -> None:
-    """Over 40 ms the buffer grows for as long as the flow lasts. ACKs are stamped with whole ms: from
-    this start none leaves so shortly before one that a guest's, 2 µs later, has the next."""
+    """Over 40 ms the buffer grows as long as the flow lasts. ACKs have time stamps of whole ms.
+    With this start, no ACK leaves so shortly before a new ms that a guest's ACK, 2 µs later, would
+    have the next time stamp."""
     settings = {
         "bottleneck.delay": "40 ms",
         "bottleneck.qdisc": "codel target 100ms ce_threshold 2ms",
@@ -311,7 +314,7 @@ def test_a_single_flow_that_may_be_marked_and_is_dropped_is_linux_7_3_s(kernel_7
 def test_a_single_flow_with_accurate_feedback_is_linux_7_3_s(
     kernel_73: str, congestion: str, rate: str, delay: str, qdisc: str, least: int
 ) -> None:
-    """What each ACK tells of marks, when ACKs leave, and the room that the option takes."""
+    """The marks that each ACK reports, the times of ACKs, and the room that the option takes."""
     settings = {
         "bottleneck.rate": rate,
         "bottleneck.delay": delay,
@@ -348,8 +351,8 @@ packets = true
 
 
 def test_two_flows_and_a_ping_are_the_kernels(kernel_uml: str) -> None:
-    """Delayed ACKs' timers go off before a program sends at the same time, and take SACKs along
-    that wait, also where nobody needs them any more."""
+    """A delayed ACK's timer expires before a program sends at the same time. It also sends delayed
+    SACKs that no longer matter."""
     ours, kernels = (
         sojourn.run_all([loads(TWO)], engine=engine, seeds=1)[0] for engine in ("sim", kernel_uml)
     )
@@ -361,7 +364,7 @@ def test_two_flows_and_a_ping_are_the_kernels(kernel_uml: str) -> None:
             .sort("left")
             for run in (ours, kernels)
         ]
-        # Where the run ends, one side may have sent one more.
+        # At the end of the run, one side may have sent one more packet.
         both = min(table.height for table in tables)
         assert all(1000 < both >= table.height - 1 for table in tables)
         left, right = (table.head(both) for table in tables)
@@ -391,7 +394,7 @@ packets = true
 
 @pytest.mark.parametrize("loss", ["10 %", "gemodel 5% 20%", "gemodel 2% 10% 70% 1%"])
 def test_the_same_packets_are_lost(kernel_uml: str, loss: str) -> None:
-    """The card draws the simulator's own stream."""
+    """The card uses the simulator's random stream."""
     variant = loads(LOSSY).with_({"bottleneck.loss": loss})
     ours, kernels = (
         sojourn.run_all([variant], engine=engine, seeds=1)[0] for engine in ("sim", kernel_uml)
@@ -457,15 +460,15 @@ packets = true
 
 
 def test_the_same_packets_are_delayed_reordered_and_doubled(kernel_uml: str) -> None:
-    """The card draws the simulator's own streams: every packet comes to every queue, in the same
-    order, as often and when it does in the simulator."""
+    """The card uses the simulator's random streams. Every packet arrives at every queue in the same
+    order, as often, and at the same time as in the simulator."""
     ours, kernels = (
         sojourn.run_all([loads(IMPAIRED)], engine=engine, seeds=1)[0]
         for engine in ("sim", kernel_uml)
     )
     for name, least in (("packets", 9000), ("drops", 50), ("probe", 1900)):
         left, right = (run.table(name, 1) for run in (ours, kernels))
-        # The last ones are under way where the run ends.
+        # The last packets are in flight at the end of the run.
         some = min(left.height, right.height)
         assert least < some
         assert abs(left.height - right.height) <= 3
@@ -497,8 +500,8 @@ packets = true
 
 
 def test_the_same_acks_are_filtered(kernel_uml: str) -> None:
-    """Until, at 421 ms, the receiver acknowledges a segment more behind a filled gap
-    (docs/agreement.md)."""
+    """Packets are equal until 421 ms, when the receiver acknowledges one more segment behind a
+    filled gap (docs/agreement.md)."""
     ours, kernels = (
         sojourn.run_all([loads(FILTERED)], engine=engine, seeds=1)[0]
         for engine in ("sim", kernel_uml)
@@ -541,8 +544,8 @@ packets = true
 def test_a_single_flow_on_a_lossy_wire_is_the_kernels(
     kernel_uml: str, loss: str, seed: int, least: int
 ) -> None:
-    """Both ways lose. `least`: so many segments of the flow are the same until the first that is
-    not (docs/agreement.md says of other seeds)."""
+    """Both directions lose packets. `least`: the flow's segments that are equal before the first
+    difference (docs/agreement.md has other seeds)."""
     variant = loads(ON_A_WIRE).with_({"bottleneck.loss": loss})
     ours, kernels = (
         packets(sojourn.run_all([variant], engine=engine, seeds=[seed])[0], "down", seed)
@@ -558,8 +561,8 @@ def test_a_single_flow_on_a_lossy_wire_is_the_kernels(
 def test_a_single_flow_on_a_wire_that_reorders_sends_the_kernels_packets(
     kernel_uml: str, reorder: str
 ) -> None:
-    """What is overtaken is sent again once or not at all: an undone recovery's segments are not
-    found lost again. ACKs part earlier (docs/agreement.md)."""
+    """An overtaken segment is sent again once or never: after an undone recovery, its segments are
+    not detected as lost again. ACKs differ earlier (docs/agreement.md)."""
     changes = {"duration": "9.5 s", "bottleneck.delay": "20 ms"}
     variant = loads(ON_A_WIRE).with_({**changes, "bottleneck.down.reorder": reorder})
     ours, kernels = (
@@ -597,7 +600,7 @@ packets = true
 def test_sixteen_flows_that_start_on_a_narrow_link_and_are_marked_are_the_kernels(
     kernel_uml: str,
 ) -> None:
-    """The queue is seconds long: probes, needless timeouts and reductions for marks meet."""
+    """The queue is seconds long, so probes, needless timeouts and reductions for marks coincide."""
     ours, kernels = (
         sojourn.run_all([loads(CROWD)], engine=engine, seeds=1)[0]
         .table("packets", 1)
@@ -612,8 +615,9 @@ def test_sixteen_flows_that_start_on_a_narrow_link_and_are_marked_are_the_kernel
 
 
 BEGINS_LATE_MS = 0.002024
-"""A flow of the guest begins as much later: its program reads the clock some times. The simulator's flow
-begins as late here, so that RTTs and time stamps are rounded down at the same instants."""
+"""A flow of the guest begins this much late, because its program reads the clock a few times. The
+simulator's flow begins as late here, so that RTTs and time stamps are rounded down at the same
+instants."""
 
 UNEVEN = """
 duration = "3 s"
@@ -637,7 +641,8 @@ packets = true
 
 
 def parts_from_the_kernels(kernel: str, settings: dict[str, object], start_ms: float) -> int | None:
-    """The first packet of the flow that is not the kernel's, by when it came in ns; None: all are."""
+    """The arrival, in ns, of the first packet of the flow that differs from the kernel's; None: all
+    are equal."""
     variant = loads(UNEVEN).with_(settings)
     kernels = variant.with_({"flow.bulk.start": f"{start_ms} ms"})
     late = variant.with_({"flow.bulk.start": f"{start_ms + BEGINS_LATE_MS:.6f} ms"})
@@ -659,6 +664,7 @@ def parts_from_the_kernels(kernel: str, settings: dict[str, object], start_ms: f
 
 
 def test_a_window_that_opens_by_the_receivers_own_rtt_is_the_kernels(kernel_uml: str) -> None:
-    """What a segment echoes, and how long a window of data took, tell the receiver's RTT, and that
-    when its window opens and each segment is acknowledged: here at 1.9 s."""
+    """The receiver measures its RTT by echoed time stamps and by the time for a window of data. The
+    RTT shows in the times at which its window opens and segments are acknowledged: here at 1.9
+    s."""
     assert parts_from_the_kernels(kernel_uml, {}, 4.573) is None

@@ -1,5 +1,5 @@
-"""From a scenario to a plan: its commands are read again and packets are led through them; what
-can't be planned is refused in words."""
+"""From a scenario to a plan: its commands are parsed and packets are led through the network.
+Scenarios that can't be planned are refused with a reason."""
 
 import json
 import math
@@ -60,7 +60,7 @@ def with_(text: str = DUMBBELL, /, **changes: Any) -> Scenario:
 
 
 def planned(scenario: Scenario, machine: Machine = SIMNIC) -> tuple[Realised, dict[str, Any]]:
-    """The realised scenario and its plan, which has been through JSON."""
+    """The realised scenario and its plan, after a round trip through JSON."""
     realised = scenario.realise(1)
     return realised, json.loads(json.dumps(plan(realised, machine).plan))
 
@@ -76,12 +76,12 @@ def refused(scenario: Scenario, machine: Machine = SIMNIC) -> PlanError:
 
 @dataclass
 class Network:
-    """What the plan's commands make: read from their text alone."""
+    """The network that the plan's commands make, parsed from their text alone."""
 
     addresses: dict[str, set[str]] = field(default_factory=dict)
-    """Of each namespace."""
+    """By namespace."""
     routes: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
-    """Of each namespace: destination -> (gateway, device)."""
+    """By namespace: destination -> (gateway, device)."""
     neighbours: dict[tuple[str, str], str] = field(default_factory=dict)
     """(namespace, address) -> lladdr."""
     owner: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class Network:
         match words:
             case ["link", "set", "dev", device, "netns", target]:
                 number, end = re.fullmatch(r"nic(\d+)([ab])", device).groups()  # type: ignore[union-attr]
-                # The driver's own: crates know nothing of it, simnic.c does.
+                # The driver's own prefix: only simnic.c has it.
                 mac = (
                     f"02:73:6a:{int(number) >> 8:02x}:{int(number) & 255:02x}:{'ab'.index(end):02x}"
                 )
@@ -156,7 +156,7 @@ class Network:
                 raise AssertionError(f"not understood: {words}")
 
     def walk(self, namespace: str, target: str) -> tuple[list[tuple[str, str]], str]:
-        """The devices by which a packet leaves on its way, and where it ends."""
+        """The devices by which a packet leaves on its path, and where the path ends."""
         left = []
         while target not in self.addresses.get(namespace, ()):
             table = self.routes[namespace]
@@ -169,7 +169,7 @@ class Network:
 
 
 def queue_devices(made: dict[str, Any]) -> dict[tuple[str, str], int]:
-    """Which link each device is the queue of: the plan says so where it watches it."""
+    """The link of each queue's device, from the plan's taps."""
     devices = {}
     for device in made["devices"]:
         devices.setdefault((device["namespace"], device["name"]), device["link"])
@@ -187,7 +187,7 @@ def queue_devices(made: dict[str, Any]) -> dict[tuple[str, str], int]:
 
 
 def card_of(tap: dict[str, Any]) -> str:
-    """The card that bears this number in the log."""
+    """The card with this number in the log."""
     pair, end = divmod(tap["card"] - 1, 2)
     return f"nic{pair}{'ab'[end]}"
 
@@ -589,7 +589,7 @@ def test_the_discipline_counts_what_the_link_layer_says() -> None:
 
 @pytest.mark.parametrize("machine", [SIMNIC, VETH])
 def test_cake_s_overhead_is_beside_the_ip_packet_whatever_the_link_layer(machine: Machine) -> None:
-    # Where tc-stab(8) has taken Ethernet's header off, cake must not take it off again.
+    # Where tc-stab(8) has removed Ethernet's header, cake must not remove it again.
     told = {
         ("none", "overhead 10"): "raw noatm overhead 10",
         ("ppp", "atm overhead 10"): "raw atm overhead 10",
@@ -629,7 +629,7 @@ def test_large_packets_that_cake_would_count_otherwise_are_refused() -> None:
 
 
 def test_htb_charges_what_the_wire_carries() -> None:
-    # Of an IP packet the discipline counts header bytes more; the rest up to the overhead is htb's.
+    # The discipline counts an IP packet and the header; htb adds the rest of the overhead.
     charges = {
         "none": "stab overhead -14 htb",
         "ppp": "overhead 2",
@@ -779,17 +779,16 @@ def test_memory_does_not_grow_with_the_run() -> None:
 def test_memory_for_rows_is_for_the_packets_that_can_come_not_for_all_that_a_link_could_carry() -> (
     None
 ):
-    # Through 10 Mbit/s come at most 100 MB in 80 s, 66 000 packets and as many acknowledgements,
+    # At 10 Mbit/s at most 100 MB pass in 80 s: 66 000 packets and as many acknowledgements,
     # whatever the way back could carry.
     narrow = memory_of(**ROWS, duration="80 s", bottleneck__up={"rate": "10 Gbit/s"})
     assert narrow < 400
-    # A stream comes whether or not it gets through: in 80 s 400 000 packets, each a row of
-    # 160 bytes.
+    # A stream sends whether or not it passes: in 80 s 400 000 packets, each a row of 160 bytes.
     flooded = memory_of(
         **ROWS, **{"duration": "80 s", "flow.2.rate": "60 Mbit/s", "flow.2.direction": "down"}
     )
     assert flooded > narrow + 60
-    # And so many more of them the smaller they are.
+    # Smaller packets are more packets.
     assert memory_of(**ROWS, **{"duration": "800 s", "flow.0.tcp.mss": 100}) > 2 * memory_of(
         **ROWS, duration="800 s"
     )
@@ -797,7 +796,7 @@ def test_memory_for_rows_is_for_the_packets_that_can_come_not_for_all_that_a_lin
 
 def test_memory_is_for_all_of_a_stream_before_a_narrow_link() -> None:
     bulk = memory_for('kind = "bulk"')
-    # 1.04 million packets of 1448 bytes, twice seen.
+    # 1.04 million packets of 1448 bytes, recorded twice.
     video = memory_for('kind = "video"\nrate = "30 Mbit/s"')
     assert video > bulk + 2 * 1.04e6 * 160 / 2**20
     trace = 'kind = "video"\nframes = [["0 s", "125 kB"]]\nrepeat = "33 ms"'
@@ -823,7 +822,7 @@ def test_every_queue_is_in_the_log_and_a_ring_s_far_end_too() -> None:
         folder = f"/sys/kernel/simnic/{card_of(tap)}"
         assert files[None, f"{folder}/log"] == str(tap["card"])
         assert files[None, f"{folder}/log_out"] == str(int(tap["out"]))
-    # Rows of packets are kept where they are a table, and for the self-check's judgement.
+    # Packets have rows for the table of packets, and for the self-check.
     assert all(tap["rows"] for tap in made["check"]["taps"])
     assert all(tap["rows"] for tap in planned(with_(**ROWS))[1]["taps"])
 
@@ -894,7 +893,7 @@ def test_jitter_keeps_the_order_and_is_at_both_ends() -> None:
     lines = [
         line for lines in Network.of(made).qdiscs.values() for line in lines if "netem" in line
     ]
-    # Of two senders and two receivers at different distances: replies are scattered as well.
+    # Two senders and two receivers at different distances: replies get jitter as well.
     assert len(lines) == 4
     assert all("delay 30.000us 30.000us rate 1tbit" in line for line in lines)
 
@@ -995,8 +994,7 @@ def test_the_guest_s_program_understands_the_plan(wiring: str, tmp_path: Path) -
         + '\n[[flow]]\nkind = "video"\nrate = "1 Mbit/s"\n\n[[flow]]\nkind = "transfers"\nsize = "exp 10 kB"\n'
     )
     made: Planned = plan(loads(text).realise(1), MACHINES[wiring])
-    # It ends where it would begin to do anything: at a module that is not there (or at the want of
-    # root).
+    # It stops before it does anything: at a missing module (or without root).
     stopped = {**made.plan, "modules": [str(tmp_path / "none.ko")]}
     file = tmp_path / "plan.json"
     file.write_text(json.dumps(stopped))

@@ -1,5 +1,5 @@
-"""The self-check of a guest, and what becomes of a Run whose measurement can't be trusted: it is
-kept, and said to be invalid wherever it is shown."""
+"""The self-check of a guest. A Run with an invalid measurement is kept, and reported as invalid
+wherever it is shown."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -65,7 +65,7 @@ def test_the_fastest_link_is_made_once_more_without_what_is_drawn() -> None:
         assert (link.delay_ns, link.ring, link.loss) == (10 * MS, None, None)
         assert link.qdisc.kind == "pfifo"
     idle, full = check.flows
-    # Pings come back before the link is filled; it is empty again at the end.
+    # Pings return before the link is filled; it is empty again at the end.
     assert idle.stop_ns + 4 * check.links[0].delay_ns < full.start_ns
     offered = full.traffic.bps * (full.stop_ns - full.start_ns) / 1e9
     assert offered < 10e6 * (check.duration_ns - full.start_ns) / 1e9
@@ -93,7 +93,7 @@ def test_a_shaper_s_burst_is_spent_before_half_of_the_time_is_over(burst: str) -
     took = (full.stop_ns - full.start_ns) / 1e9
     beyond = (full.traffic.bps - shaper.bps) / 8
     assert shaper.burst_bytes / beyond < 0.6 * took
-    # And all that was offered is out before the end.
+    # And all traffic has left before the end.
     assert beyond * took - shaper.burst_bytes < (check.duration_ns / 1e9 - took) * shaper.bps / 8
 
 
@@ -139,8 +139,8 @@ def test_it_has_namespaces_devices_and_cards_of_its_own(machine: Machine) -> Non
 def checked(
     late_ns: int = 0, lost: int = 0, gap_ns: int = 1_200_000, packets: int = 100, waits: bool = True
 ) -> Archive:
-    """The self-check of a 10 Mbit/s link, 10 ms each way: pings that are late or lost, packets of
-    1500 bytes this far apart."""
+    """The self-check of a 10 Mbit/s link, 10 ms each way: pings are late or lost, packets of 1500
+    bytes leave this far apart."""
     base = 20 * MS + 2 * 84 * 800
     sent = np.arange(planned.PINGS, dtype=np.int64) * planned.EVERY_NS
     back = sent + base + late_ns
@@ -209,7 +209,7 @@ Change = Callable[[dict[str, Any]], None]
 
 
 def slower(made: dict[str, Any]) -> None:
-    """The check's cards keep nine tenths of the rate that they are said to."""
+    """The check's cards send at nine tenths of their configured rate."""
     steps = [step for step in made["check"]["setup"] if step.get("path", "").endswith("/rate_bps")]
     assert len(steps) == 2
     for step in steps:
@@ -217,14 +217,14 @@ def slower(made: dict[str, Any]) -> None:
 
 
 def longer(made: dict[str, Any]) -> None:
-    """The check's cards take a millisecond longer."""
+    """The check's cards delay a millisecond more."""
     for step in made["check"]["setup"]:
         if step.get("path", "").endswith("/delay_ns") and int(step["text"]):
             step["text"] = str(int(step["text"]) + MS)
 
 
 def run_with(change: Change, engine: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """A Run whose plan was changed on its way into the guest."""
+    """A Run whose plan was changed before the guest got it."""
     unchanged = planning.plan
 
     def changed(*arguments: Any) -> planning.Planned:
@@ -252,7 +252,7 @@ def test_a_guest_that_does_not_keep_time_makes_the_run_invalid(
 ) -> None:
     run = run_with(change, kernel_uml, tmp_path / "run", monkeypatch)
     assert [reason for reason in run.meta.invalid if reason.startswith(f"seed 1: {words}")]
-    # Its tables are there all the same.
+    # Its tables exist all the same.
     assert run.seeds == (1,)
     assert run.table("links")["sent_packets"].sum() > 0
     assert Run.open(tmp_path / "run").meta.invalid == run.meta.invalid
@@ -265,8 +265,8 @@ def test_a_guest_that_keeps_time_makes_a_valid_run(kernel_uml: str, tmp_path: Pa
 
 
 def test_a_shaper_with_a_burst_makes_a_valid_run(kernel_uml: str) -> None:
-    # The burst of tc-htb(8)'s examples: 17 ms at this rate, of the tenth of a second in which the
-    # link is full.
+    # The burst of tc-htb(8)'s examples: 17 ms at this rate; the link is full for a tenth of a
+    # second.
     change = {"bottleneck.up": None, "bottleneck.rate": "unlimited", "bottleneck.loss": None}
     shaped = loads(SCENARIO).with_({**change, "bottleneck.shaper": "htb rate 7mbit burst 15k"})
     assert engines.run(shaped, engine=kernel_uml).meta.invalid == ()
@@ -312,8 +312,8 @@ def test_the_commands_say_it_and_end_with_1(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The guest's real clock against a check that is told another one: an environment in which
-    nothing is ever in time."""
+    """The guest's real clock against a check of another kind: an environment in which nothing is in
+    time."""
     monkeypatch.setitem(selfcheck.LATE_NS, "uml", -MS)
     monkeypatch.chdir(tmp_path)
     Path("scenario.toml").write_text(SCENARIO)

@@ -1,6 +1,6 @@
 """From a guest's archive to our tables: small archives by hand give numbers that can be added up by
-hand. (That what the guest's program adds up of packets is what the simulator makes of the same ones
-is shown in crates/guest, watch.rs.)"""
+hand. (crates/guest, watch.rs, shows that the sums of the guest's program equal the simulator's for
+the same packets.)"""
 
 import io
 import json
@@ -144,7 +144,7 @@ rate = "1 Mbit/s"
 
 
 class Made:
-    """An archive in the making: rows as dicts, what is not given is 0."""
+    """Builds an archive: rows are dicts, missing values are 0."""
 
     def __init__(self, realised: Realised, kinds: Sequence[str] = ("pfifo",)) -> None:
         self.realised = realised
@@ -183,7 +183,7 @@ class Made:
         sizes: Mapping[int, int] | None = None,
         **sums: int,
     ) -> None:
-        """A watched queue: its sums, and what it dropped, marked or lost: (ms, flow, what)."""
+        """A recorded queue: its sums, and its drops, marks and losses: (ms, flow, event)."""
         stages = [{"name": "log", "packets": 0, "lost_records": 0, "unexpected": 0}]
         self.taps.append({"link": link, "stages": stages})
         self.add("passed", link=link, **sums)
@@ -198,7 +198,7 @@ class Made:
     def sample(
         self, t_ns: int, drops: int, own: bytes = b"", link: int = 0, backlog: int = 0
     ) -> None:
-        """A sample of the discipline, whose own numbers are `own`."""
+        """A sample of the discipline with its statistics `own`."""
         self.add(
             "qdisc",
             t_ns=t_ns,
@@ -299,7 +299,7 @@ def test_a_queue_s_row_is_what_was_added_up(tmp_path: Path) -> None:
     )
     # Of the measured 3 s.
     assert (links["backlog_mean_packets"], links["backlog_mean_bytes"]) == (2.0, 1000.0)
-    # 14 bytes of Ethernet's header, and at least 60 of it all.
+    # 14 bytes of Ethernet's header, and at least 60 bytes in all.
     assert links["wire_bytes"] == 2 * 1514 + 10 * 66
     assert links["busy_ns"] == links["wire_bytes"] * 800
     down = got["queue"]["link"] == 0
@@ -307,7 +307,7 @@ def test_a_queue_s_row_is_what_was_added_up(tmp_path: Path) -> None:
     assert np.isnan(got["queue"]["sojourn_mean_ns"][down][3])
     assert got["queue"]["dropped_packets"][down].sum() == 1
     assert got["sojourn"]["packets"].tolist() == [12]
-    # A flow's losses are measured ones of its own.
+    # A flow's losses are its own, within the measured time.
     assert got["flows"]["lost_packets"].tolist() == [1, 1, 0, 0]
 
 
@@ -398,7 +398,7 @@ def test_what_the_wire_lost_is_the_wire_s(tmp_path: Path) -> None:
     got = made.tables(tmp_path)
     assert (got["drops"]["t_ns"].tolist(), words(got["drops"]["cause"])) == ([2001 * MS], ["wire"])
     assert got["flows"]["lost_packets"].tolist() == [1, 0, 0, 0]
-    # The card has counted 4 in 4 s, of which 3 are measured.
+    # The card counted 4 losses in 4 s, of which 3 s are measured.
     assert got["links"]["lost_packets"][0] == 3
 
 
@@ -459,7 +459,7 @@ def test_tcp_s_numbers_are_those_of_tcp_info(tmp_path: Path) -> None:
     assert (flow["sent_packets"], flow["sent_bytes"]) == (300, 3 * 144_800 + 300 * 52)
     assert (flow["received_packets"], flow["delivered_bytes"]) == (297, 420_000)
     assert (flow["retransmits"], flow["timeouts"], flow["fast_recoveries"]) == (3, 2, -1)
-    # Samples, not readings of the smoothed one.
+    # Samples, not readings of the smoothed RTT.
     assert (flow["rtt_samples"], flow["rtt_sum_ns"]) == (7, 7 * 20 * MS)
     assert (got["rtt"]["flow"].tolist(), got["rtt"]["samples"].tolist()) == ([0], [7])
     line = {name: column[got["flow"]["flow"] == 0] for name, column in got["flow"].items()}
@@ -467,7 +467,7 @@ def test_tcp_s_numbers_are_those_of_tcp_info(tmp_path: Path) -> None:
     assert (line["cwnd_bytes"][at], line["ssthresh_bytes"][at]) == (13 * 1448, 8 * 1448)
     assert (line["srtt_ns"][at], line["window_bytes"][at]) == (20_003_000, 65_536)
     assert line["ssthresh_bytes"][line["t_ns"].tolist().index(S)] == -1
-    # Between samples nothing is known.
+    # Between samples no value is known.
     assert line["cwnd_bytes"][at - 1] == -1
 
 
@@ -499,11 +499,11 @@ def test_datagrams_have_one_way_delays_and_probes_both(tmp_path: Path) -> None:
     assert (flows["rtt_samples"], flows["rtt_sum_ns"]) == (1, 12 * MS)
     line = {name: column[got["flow"]["flow"] == 3] for name, column in got["flow"].items()}
     came = line["delay_max_ns"] >= 0
-    # What is on its way at the end, 4 s, has not come.
+    # Packets in flight at the end, 4 s, have not arrived.
     assert line["delay_max_ns"][came].tolist() == [10 * MS, 12 * MS]
     for at, received in zip(np.flatnonzero(came), (510 * MS, 2012 * MS), strict=True):
         assert line["t_ns"][at - 1] < received <= line["t_ns"][at]
-    # The third ping was under way at the end.
+    # The third ping was in flight at the end.
     assert got["probe"]["rtt_ns"].tolist() == [20 * MS, -1]
     assert got["probe"]["forward_ns"].tolist() == [10 * MS, 10 * MS]
     delivered = got["flow"]["delivered_bytes"][got["flow"]["flow"] == 3]
