@@ -864,8 +864,8 @@ def test_agree_in_python_gives_what_the_command_prints(
 ) -> None:
     beside_a_stand_in(monkeypatch)
     _, whole = agreed(capsys, str(two), "--most-seeds", "4")
-    out, told, said = tmp_path / "kept", [], []
-    found = sojourn.agree(two, most_seeds=4, out=out, progress=told.append, say=said.append)
+    out, reports, said = tmp_path / "kept", [], []
+    found = sojourn.agree(two, most_seeds=4, out=out, progress=reports.append, say=said.append)
     assert isinstance(found, sojourn.Agreement)
     plain = json.loads(found.to_json())
     assert json.loads((out / "agreement.json").read_text()) == plain
@@ -876,7 +876,7 @@ def test_agree_in_python_gives_what_the_command_prints(
     assert {row.verdict for one in found.comparisons for row in one.rows} <= {*VERDICTS}
     assert [run.seeds for run in found.kernels] == [run.seeds for run in found.simulated]
     assert said[0] == "2 scenarios on kernel"
-    assert told[-1].finished == told[-1].runs
+    assert reports[-1].finished == reports[-1].runs
     with pytest.raises(UserError, match="already holds a Run"):
         sojourn.agree([two], out=out, seeds=1)
 

@@ -121,7 +121,7 @@ def test_what_can_t_be_a_bundle_is_told(
     (linked / "to").symlink_to("/etc/hostname")
     damaged = Path(shutil.copytree(place / "one", tmp_path / "damaged"))
     (damaged / "seed-1" / "flows.parquet").write_bytes(b"none")
-    for words, told in (
+    for words, message in (
         ([str(tmp_path / "empty"), "-o", str(tmp_path / "a.zip")], "there is no Run in"),
         ([str(tmp_path / "nowhere"), "-o", str(tmp_path / "a.zip")], "is not a folder"),
         ([str(linked), "-o", str(tmp_path / "a.zip")], "is not a regular file"),
@@ -131,7 +131,7 @@ def test_what_can_t_be_a_bundle_is_told(
         ([str(place), "-o", str(tmp_path / "no" / "a.zip")], "is not a folder"),
     ):
         assert status(["bundle", *words]) == 2
-        assert told in capsys.readouterr().err
+        assert message in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir() if file.suffix == ".zip"] == ["x.zip"]
 
 
@@ -220,9 +220,9 @@ def test_a_kill_leaves_no_half_zip_that_stays(
 
 def test_a_bundle_is_checked_and_run_again(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert status(["verify", "-q", str(made)]) == 0
-    told = capsys.readouterr().out
-    assert "files match the manifest" in told
-    assert "3 Runs, 4 seeds, run again: every table is equal" in told
+    output = capsys.readouterr().out
+    assert "files match the manifest" in output
+    assert "3 Runs, 4 seeds, run again: every table is equal" in output
 
 
 def test_the_sums_alone_are_checked_without_a_run(
@@ -259,8 +259,8 @@ def test_an_unpacked_bundle_is_checked_by_its_manifest_or_its_folder(
     next(tmp_path.rglob("notes.txt")).unlink()
     capsys.readouterr()
     assert status(["verify", "-q", "--json", str(tmp_path)]) == 1
-    (told,) = json.loads(capsys.readouterr().out)["manifests"]
-    why = {Path(each["name"]).name: each["why"] for each in told["differences"]}
+    (manifest,) = json.loads(capsys.readouterr().out)["manifests"]
+    why = {Path(each["name"]).name: each["why"] for each in manifest["differences"]}
     assert why == {
         "flows.parquet": "its SHA-256 is not the manifest's",
         "notes.txt": "it is missing",
@@ -318,9 +318,9 @@ def test_what_is_changed_missing_or_added_is_named(
     for why, change in cases.items():
         spoilt = again(made, tmp_path / "spoilt.zip", change)
         assert status(["verify", "-q", str(spoilt)]) == 1
-        told = capsys.readouterr().out
-        assert "DIFFERS from its manifest" in told
-        assert f"notes.txt{'.exe' if 'list it' in why else ''}: {why}" in told
+        output = capsys.readouterr().out
+        assert "DIFFERS from its manifest" in output
+        assert f"notes.txt{'.exe' if 'list it' in why else ''}: {why}" in output
 
 
 def test_a_manifest_that_says_otherwise_of_a_run_differs(
@@ -332,9 +332,9 @@ def test_a_manifest_that_says_otherwise_of_a_run_differs(
 
     spoilt = again(made, tmp_path / "spoilt.zip", lambda files: relisted(files, change))
     assert status(["verify", "-q", str(spoilt)]) == 1
-    told = capsys.readouterr().out
-    assert "entry differs from this Run's files: engine_build" in told
-    assert "entry differs from this Run's files: it is not listed" in told
+    output = capsys.readouterr().out
+    assert "entry differs from this Run's files: engine_build" in output
+    assert "entry differs from this Run's files: it is not listed" in output
 
 
 def test_a_zip_that_was_made_again_with_compression_is_as_good(made: Path, tmp_path: Path) -> None:
@@ -362,9 +362,9 @@ def test_a_name_that_leads_out_is_refused(
     assert status(["verify", "-q", str(spoilt)]) == 2
     listed = again(made, tmp_path / "in" / "listed.zip", lambda files: relisted(files, list_))
     assert status(["verify", "-q", str(listed)]) == 2
-    told = capsys.readouterr().err
-    assert "do not trust where it is from" in told
-    assert "\x1b" not in told
+    output = capsys.readouterr().err
+    assert "do not trust where it is from" in output
+    assert "\x1b" not in output
     assert sorted(file.name for file in tmp_path.rglob("*")) == ["in", "listed.zip", "spoilt.zip"]
 
 
@@ -456,6 +456,6 @@ def test_a_run_that_is_not_what_its_text_gives_differs(
     out = tmp_path / "a.zip"
     bundles.pack([copy], out)
     assert status(["verify", "-q", str(out)]) == 1
-    told = capsys.readouterr().out
-    assert "1 Runs, 2 seeds, run again: 1 DIFFER" in told
-    assert "meta.json differs in: links" in told
+    output = capsys.readouterr().out
+    assert "1 Runs, 2 seeds, run again: 1 DIFFER" in output
+    assert "meta.json differs in: links" in output

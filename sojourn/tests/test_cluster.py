@@ -151,10 +151,10 @@ def test_where_no_worker_can_take_part_nothing_is_begun(
     there: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "build_of", lambda _: "feedfeedfeedfeed of today")
-    with pytest.raises(sojourn.UserError, match="no worker of the cluster can take part") as told:
+    with pytest.raises(sojourn.UserError, match="no worker of the cluster can take part") as caught:
         sojourn.run_all(short(), out=tmp_path / "runs", cluster=there.address)
-    assert "feedfeedfeedfeed" in told.value.problem
-    assert "install the same sojourn" in told.value.hint
+    assert "feedfeedfeedfeed" in caught.value.problem
+    assert "install the same sojourn" in caught.value.hint
     assert not (tmp_path / "runs").exists()
 
 
@@ -163,24 +163,24 @@ def test_an_error_of_a_worker_is_the_same_error_here(
     there: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "key", lambda *_: "of something else")
-    with pytest.raises(UnfinishedError) as told:
+    with pytest.raises(UnfinishedError) as caught:
         sojourn.run_all(short(), seeds=2, cluster=there.address)
-    assert len(told.value.failed) == 4
-    assert "the worker would run something else" in told.value.problem
-    assert told.value.hint.startswith("install the same wheel")
+    assert len(caught.value.failed) == 4
+    assert "the worker would run something else" in caught.value.problem
+    assert caught.value.hint.startswith("install the same wheel")
 
 
 @pytest.mark.usefixtures("own_store")
 @ONE_CLUSTER
 def test_what_finished_is_kept_in_the_store_of_who_asked(there: Cluster) -> None:
-    told: list[Progress] = []
+    reports: list[Progress] = []
     first = sojourn.run_all(short(), seeds=10, cluster=there.address)
-    again = sojourn.run_all(short(), seeds=12, cluster=there.address, progress=told.append)
-    assert (told[-1].finished, told[-1].taken) == (24, 20)
+    again = sojourn.run_all(short(), seeds=12, cluster=there.address, progress=reports.append)
+    assert (reports[-1].finished, reports[-1].taken) == (24, 20)
     assert sums(first)["codel"].items() <= sums(again)["codel"].items()
     # Threads use the workers' results from the store.
-    sojourn.run_all(short(), seeds=12, progress=told.append)
-    assert told[-1].taken == 24
+    sojourn.run_all(short(), seeds=12, progress=reports.append)
+    assert reports[-1].taken == 24
 
 
 @ONE_CLUSTER
@@ -193,11 +193,11 @@ def test_ctrl_c_keeps_what_is_finished_and_stops_the_workers(
 
     # The second takes minutes.
     quick, slow = short().variants()[0], short(duration="10 min").variants()[1]
-    with pytest.raises(Interrupted) as told:
+    with pytest.raises(Interrupted) as caught:
         sojourn.run_all(
             [quick, slow], seeds=3, out=tmp_path / "runs", cluster=there.address, progress=stop
         )
-    kept = {run.name: run.seeds for run in told.value.runs}
+    kept = {run.name: run.seeds for run in caught.value.runs}
     assert kept["pfifo"]
     assert kept["codel"] == ()
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -452,9 +452,9 @@ class Made:
             raise self.given
         return self.given
 
-    def add_done_callback(self, tell: Callable[[Made], None]) -> None:
+    def add_done_callback(self, callback: Callable[[Made], None]) -> None:
         if self.status != "pending":
-            tell(self)
+            callback(self)
 
 
 class OneProcess:
@@ -510,11 +510,11 @@ def test_a_seed_that_kills_its_workers_fails_alone() -> None:
             return super().made(what, name, batch)
 
     one = Deadly()
-    with pytest.raises(UnfinishedError) as told:
+    with pytest.raises(UnfinishedError) as caught:
         sojourn.run(short().variants()[0], seeds=60, cluster=cast(Any, one))
-    assert [failure.seed for failure in told.value.failed] == [40]
-    assert "4 workers died while they ran it" in told.value.problem
-    assert len(told.value.runs[0].seeds) == 59
+    assert [failure.seed for failure in caught.value.failed] == [40]
+    assert "4 workers died while they ran it" in caught.value.problem
+    assert len(caught.value.runs[0].seeds) == 59
     assert [40] in one.batches
 
 
@@ -552,9 +552,9 @@ def test_where_all_workers_have_gone_it_ends_after_a_while(
 
     monkeypatch.setattr(cluster, "LOOK_S", 0.05)
     monkeypatch.setattr(cluster, "WORKERS_S", 0.3)
-    with pytest.raises(sojourn.UserError, match="no worker has been at tcp://127") as told:
+    with pytest.raises(sojourn.UserError, match="no worker has been at tcp://127") as caught:
         sojourn.run(short().variants()[0], seeds=3, cluster=cast(Any, Leaving()))
-    assert "the same command goes on" in told.value.hint
+    assert "finished seeds are kept" in caught.value.hint
 
 
 def test_a_bug_on_a_worker_is_no_error_of_the_user() -> None:
@@ -570,6 +570,6 @@ def test_a_bug_on_a_worker_is_no_error_of_the_user() -> None:
 
 def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(sojourn.UserError, match="needs Dask") as told:
+    with pytest.raises(sojourn.UserError, match="needs Dask") as caught:
         sojourn.run(short().variants()[0], cluster="tcp://127.0.0.1:1")
-    assert told.value.hint == errors.install_extra("cluster")
+    assert caught.value.hint == errors.install_extra("cluster")

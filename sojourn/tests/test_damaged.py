@@ -264,13 +264,13 @@ def test_a_scenario_s_name_need_not_be_utf_8(
     file.write_text(f'{sound}[[flow]]\nkind = "bulk"\n')
     # A name that can't be shown gives no title.
     assert load(file).title == "untitled"
-    for data, told in ((b"duration = 60", "needs a unit"), (b"\xff", "not UTF-8")):
+    for data, reason in ((b"duration = 60", "needs a unit"), (b"\xff", "not UTF-8")):
         file.write_bytes(data)
         assert status(["check", str(file)]) == 2
         said = capsys.readouterr().err
         assert "o\ufffd/\ufffd.toml:1:" in said
-        assert told in said
-    for wrong, told in (
+        assert reason in said
+    for wrong, reason in (
         (folder, "folder"),
         (folder / "\udcfe", "write"),
         (folder / "x", "No such file"),
@@ -278,7 +278,7 @@ def test_a_scenario_s_name_need_not_be_utf_8(
         assert status(["check", str(wrong)]) == 2
         said = capsys.readouterr().err
         assert "o\ufffd" in said
-        assert told in said
+        assert reason in said
 
 
 def test_a_folder_s_name_need_not_be_utf_8(

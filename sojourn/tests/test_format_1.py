@@ -41,9 +41,9 @@ def test_a_simulation_opens_and_says_what_is_not_recorded() -> None:
                 **{column.name: dtype(column) for column in TABLES[name].columns},
             }
             assert dict(run.table(name).schema) == expected, name
-        told = sojourn.summary(run).to_dict()
-        assert (told["engine_build"], told["seeds"]) == (None, [1, 2])
-        assert told["summary"]["goodput_mbps"]["mean"] > 1
+        document = sojourn.summary(run).to_dict()
+        assert (document["engine_build"], document["seeds"]) == (None, [1, 2])
+        assert document["summary"]["goodput_mbps"]["mean"] > 1
 
 
 def test_its_numbers_are_those_that_0_1_said() -> None:

@@ -192,13 +192,13 @@ def test_the_taps_and_the_kernel_s_counters_tell_the_same(tmp_path: Path) -> Non
 @pytest.mark.usefixtures("here")
 def test_progress_is_the_time_that_has_passed() -> None:
     realised = loads(DUMBBELL).with_({"duration": "1 s", "warmup": "0 s"}).realise(1)
-    told: list[int] = []
+    times: list[int] = []
     with contextlib.suppress(UserError):
-        netns.Netns().tables(realised, lambda now: told.append(now) or True)
-    assert told == sorted(told)
-    assert told[0] == 0
-    assert any(0 < now < S for now in told)
-    assert told[-1] <= S
+        netns.Netns().tables(realised, lambda now: times.append(now) or True)
+    assert times == sorted(times)
+    assert times[0] == 0
+    assert any(0 < now < S for now in times)
+    assert times[-1] <= S
 
 
 @pytest.mark.usefixtures("here")

@@ -153,8 +153,8 @@ def test_the_counters_of_accurate_feedback_have_two_orders(
     values = {name: pl.lit(value, pl.Int64) for name, value in zip(names, counters, strict=True)}
     one = lossy.table("headers", 1).head(1).with_columns(**values)
     written = [bytes(found[0]) for here, found in pcapng._options(pcapng._Columns(one)) if here[0]]
-    kind, length, *told = option
-    body = b"".join(each.to_bytes(3) for each in told)
+    kind, length, *values = option
+    body = b"".join(each.to_bytes(3) for each in values)
     assert [each for each in written if each[0] in (172, 174)] == [bytes((kind, length)) + body]
 
 

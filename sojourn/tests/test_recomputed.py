@@ -164,13 +164,13 @@ def queue_adds_up(queue: Mapping[str, Any], added: Added) -> None:
         added.rows("drops", "link", queue["link"]),
     )
     waited = np.sort(packets["sojourn_ns"].to_numpy())
-    told = queue["sojourn_ms"]
+    sojourn_ms = queue["sojourn_ms"]
     if len(waited):
-        assert told["mean"] == int(waited.sum()) / len(waited) / 1e6
-        assert told["max"] == waited[-1] / 1e6
-        quantiles_lie_in_their_bins(told, waited)
+        assert sojourn_ms["mean"] == int(waited.sum()) / len(waited) / 1e6
+        assert sojourn_ms["max"] == waited[-1] / 1e6
+        quantiles_lie_in_their_bins(sojourn_ms, waited)
     else:
-        assert all(math.isnan(value) for value in told.values())
+        assert all(math.isnan(value) for value in sojourn_ms.values())
     causes = {
         marked: Counter(drops.filter(pl.col("marked") == marked)["cause"].to_list())
         for marked in (0, 1)
@@ -196,11 +196,11 @@ def queue_adds_up(queue: Mapping[str, Any], added: Added) -> None:
     assert math.isnan(queue["utilisation"]) or 0 <= queue["utilisation"] <= 1
 
 
-def quantiles_lie_in_their_bins(told: Mapping[str, float], samples: np.ndarray[Any, Any]) -> None:
+def quantiles_lie_in_their_bins(times: Mapping[str, float], samples: np.ndarray[Any, Any]) -> None:
     for name, q in QUANTILES.items():
         sample = samples[max(0, math.ceil(q * len(samples)) - 1)]
-        assert abs(told[name] * 1e6 - sample) <= 1 + NARROW * sample
-    assert told.get("min", 0) <= told["p50"] <= told["p95"] <= told["p99"] <= told["max"]
+        assert abs(times[name] * 1e6 - sample) <= 1 + NARROW * sample
+    assert times.get("min", 0) <= times["p50"] <= times["p95"] <= times["p99"] <= times["max"]
 
 
 def flow_adds_up(flow: Mapping[str, Any], added: Added) -> None:
@@ -250,11 +250,11 @@ def probe_adds_up(probe: Mapping[str, Any], added: Added) -> None:
             "loss_rate"
         ] == pytest.approx((rows.height - len(samples)) / rows.height)
     if len(samples):
-        told = probe["rtt_ms"]
-        assert (told["min"], told["max"]) == (samples[0] / 1e6, samples[-1] / 1e6)
-        assert told["mean"] == pytest.approx(int(samples.sum()) / len(samples) / 1e6, rel=1e-12)
+        rtt = probe["rtt_ms"]
+        assert (rtt["min"], rtt["max"]) == (samples[0] / 1e6, samples[-1] / 1e6)
+        assert rtt["mean"] == pytest.approx(int(samples.sum()) / len(samples) / 1e6, rel=1e-12)
         # Every packet of a ping has the same size, so none is faster than through empty queues.
-        assert probe["base_rtt_ms"] <= told["min"]
+        assert probe["base_rtt_ms"] <= rtt["min"]
 
 
 def run_adds_up(made: Run) -> Mapping[str, Any]:
@@ -274,8 +274,8 @@ def run_adds_up(made: Run) -> Mapping[str, Any]:
 @given(scenarios())
 def test_the_summary_is_what_the_tables_add_up_to(scenario: Scenario) -> None:
     one = run_adds_up(run(scenario))
-    told = [flow["goodput_mbps"] for flow in one["flows"] if flow["kind"] != "ping"]
-    assert one["goodput_mbps"] == sum(told)
+    goodputs = [flow["goodput_mbps"] for flow in one["flows"] if flow["kind"] != "ping"]
+    assert one["goodput_mbps"] == sum(goodputs)
     shares = [flow["goodput_mbps"] for flow in one["flows"] if flow["kind"] == "bulk"]
     if any(shares):
         assert one["jain"] == pytest.approx(

@@ -510,11 +510,11 @@ def test_both_sides_are_told_of_the_first_difference() -> None:
 
 def test_a_difference_tells_of_a_young_kernel_and_of_draws_that_nobody_saw() -> None:
     young = changed(recording("fq_codel-noecn"), quantum=3000)
-    told = {age_s: compare(replace(young, zero_ns=age_s * 10**9)).first for age_s in (1, 2)}
+    differences = {age_s: compare(replace(young, zero_ns=age_s * 10**9)).first for age_s in (1, 2)}
     # 16 intervals of 100 ms.
-    assert all(told.values())
-    assert "up for less than 16 intervals" in told[1].words  # type: ignore[union-attr]
-    assert "intervals" not in told[2].words  # type: ignore[union-attr]
+    assert all(differences.values())
+    assert "up for less than 16 intervals" in differences[1].words  # type: ignore[union-attr]
+    assert "intervals" not in differences[2].words  # type: ignore[union-attr]
     cake = recording("cake-ecn")
     last = int(np.flatnonzero(cake.trace.fate == SENT)[-1])
     left_ns = cake.trace.left_ns + np.where(np.arange(len(cake.trace)) == last, 3000, 0)
@@ -678,9 +678,9 @@ def test_a_recording_is_compared_without_a_guest(capsys: pytest.CaptureFixture[s
     assert "1044" in table
     assert "1946 of 1946 packets agree, in 2 queues; none of the queues differ" in table
     assert status(["replay", "--json", *files]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["agrees"]
-    assert [each["agreeing"] for each in told["replays"]] == [1044, 902]
+    document = json.loads(capsys.readouterr().out)
+    assert document["agrees"]
+    assert [each["agreeing"] for each in document["replays"]] == [1044, 902]
 
 
 def test_a_difference_is_told_and_ends_with_1(
@@ -702,9 +702,9 @@ def test_a_recording_that_can_t_be_compared_is_left_out_and_named(
     assert status(["replay", str(old)]) == 2
     assert "this recording of an older sojourn has none" in capsys.readouterr().err
     assert status(["replay", "--json", str(old), whole]) == 0
-    told = capsys.readouterr()
-    assert len(json.loads(told.out)["replays"]) == 1
-    assert "is left out: cake shares among hosts" in told.err
+    output = capsys.readouterr()
+    assert len(json.loads(output.out)["replays"]) == 1
+    assert "is left out: cake shares among hosts" in output.err
 
 
 def test_a_scenario_of_which_nothing_can_be_compared_is_refused_before_it_is_recorded(
@@ -731,9 +731,9 @@ def test_wrong_input_is_told_kindly(
     words: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status(["replay", "-q", *words]) == 2
-    told = capsys.readouterr().err
-    assert said in told
-    assert "Traceback" not in told
+    output = capsys.readouterr().err
+    assert said in output
+    assert "Traceback" not in output
 
 
 def test_what_is_there_is_not_overwritten(
@@ -790,9 +790,9 @@ def test_ctrl_c_keeps_what_was_recorded(
     file = tmp_path / "scenario.toml"
     file.write_text(SCENARIO.format(qdisc="pfifo", ecn="false"))
     assert status(["replay", "-q", "-o", str(tmp_path / "kept"), str(file)]) == 130
-    told = capsys.readouterr()
-    assert "4 of 4 packets agree" in told.out
-    assert "1 guests had not finished" in told.err
+    output = capsys.readouterr()
+    assert "4 of 4 packets agree" in output.out
+    assert "1 guests had not finished" in output.err
     assert Recording.load(tmp_path / "kept" / "anew-seed-1-link-down.parquet").seed == 1
 
 
@@ -811,13 +811,13 @@ def test_a_guest_that_fails_loses_no_recording(
     file = tmp_path / "scenario.toml"
     file.write_text(SCENARIO.format(qdisc="pfifo", ecn="false"))
     assert status(["replay", "--json", "-q", "--seeds", "2", str(file)]) == 1
-    told = capsys.readouterr()
-    whole = json.loads(told.out)
+    output = capsys.readouterr()
+    whole = json.loads(output.out)
     assert (whole["agrees"], len(whole["replays"])) == (True, 1)
     assert whole["failed"] == [
         {"run": "Anew", "seed": 1, "error": "it gave up", "hint": "have it rest"}
     ]
-    assert "1 of 2 runs failed" in told.err
+    assert "1 of 2 runs failed" in output.err
 
 
 def test_replay_in_python_gives_what_the_command_prints(
@@ -834,14 +834,14 @@ def test_replay_in_python_gives_what_the_command_prints(
     file.write_text(SCENARIO.format(qdisc="pfifo", ecn="false"))
     assert status(["replay", "-q", "--json", str(file), str(old)]) == 0
     printed = capsys.readouterr().out
-    out, told, said = tmp_path / "kept", [], []
+    out, reports, said = tmp_path / "kept", [], []
     found = sojourn.replay(
-        [load(file), Recording.load(old)], out=out, progress=told.append, say=said.append
+        [load(file), Recording.load(old)], out=out, progress=reports.append, say=said.append
     )
     assert isinstance(found, sojourn.Replays)
     assert f"{found.to_json()}\n" == printed == (out / "replay.json").read_text()
     assert [one.arrivals for one in found.queues] == [902, 4]
-    assert (told[0].finished, told[-1].finished, said) == (0, 1, ["1 scenario on kernel"])
+    assert (reports[0].finished, reports[-1].finished, said) == (0, 1, ["1 scenario on kernel"])
     [kept] = out.glob("*.parquet")
     [again] = sojourn.replay(kept).queues
     assert again == found.queues[1]

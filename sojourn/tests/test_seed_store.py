@@ -135,12 +135,12 @@ def test_numbers_that_another_build_made_are_made_of_the_tables(
 
 def test_twenty_seeds_after_ten_make_ten(place: Path, ran: list[int]) -> None:
     run(scenario(), seeds=2)
-    told: list[Progress] = []
-    made = run(scenario(), seeds=5, progress=told.append)
+    reports: list[Progress] = []
+    made = run(scenario(), seeds=5, progress=reports.append)
     assert made.seeds == (1, 2, 3, 4, 5)
     assert sorted(ran) == [1, 2, 3, 4, 5]
-    assert (told[-1].finished, told[-1].taken) == (5, 2)
-    assert [told[0].stored, told[0].taken] == [True, 0]
+    assert (reports[-1].finished, reports[-1].taken) == (5, 2)
+    assert [reports[0].stored, reports[0].taken] == [True, 0]
 
 
 def test_a_sweep_and_a_comparison_share_their_runs(place: Path, ran: list[int]) -> None:
@@ -218,16 +218,18 @@ def test_the_same_call_adds_to_its_folder_what_is_missing(
 ) -> None:
     swept = loads(TEXT).with_({"sweep": {"bottleneck.qdisc": ["codel", "pfifo"]}})
     out = tmp_path / "out"
-    told = threading.Event()
+    interrupted = threading.Event()
     core = _core.run
 
     def waits(realised: Realised, reached: Callable[[int], bool] | None) -> Any:
-        assert len(ran) < 4 or told.wait(PATIENCE_S), "the fifth seed ends when Ctrl-C was heard"
+        assert len(ran) < 4 or interrupted.wait(PATIENCE_S), (
+            "the fifth seed ends when Ctrl-C was heard"
+        )
         return core(realised, reached)
 
     def progress(now: Progress) -> None:
         if now.finished >= 3:
-            told.set()
+            interrupted.set()
             raise KeyboardInterrupt
 
     monkeypatch.setattr(_core, "run", waits)
@@ -333,8 +335,8 @@ def test_what_is_killed_loses_at_most_what_was_running_and_the_same_command_goes
     there = len(Run.open(tmp_path / "o").seeds)
     assert there == 6
     # Seeds that meta.json names are in the folder, the others in the store.
-    told = re.findall(r"there already: (\d+) runs?|^(\d+) of \d+ runs? taken", done.stderr, re.M)
-    assert sum(int(there or taken) for there, taken in told) >= kept
+    counts = re.findall(r"there already: (\d+) runs?|^(\d+) of \d+ runs? taken", done.stderr, re.M)
+    assert sum(int(there or taken) for there, taken in counts) >= kept
     fresh = run(loads(LONGER), seeds=2, fresh=True)
     for seed in (1, 2):
         assert Run.open(tmp_path / "o").sums(seed) == fresh.sums(seed)
@@ -540,7 +542,7 @@ def test_a_store_that_others_may_write_to_is_not_used(place: Path, mode: int) ->
 # ------------------------------------------------------------------------------- the command line
 
 
-def told(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+def output_of(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     assert status(["cache", *words, "--json"]) == 0
     whole: dict[str, Any] = json.loads(capsys.readouterr().out)
     return whole
@@ -549,11 +551,11 @@ def told(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
 def test_the_store_is_shown_bounded_and_emptied(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    empty = told(capsys, "show")
+    empty = output_of(capsys, "show")
     assert (empty["entries"], empty["bytes"], empty["oldest_s"]) == (0, 0, None)
     assert empty["bound_bytes"] == stores.BOUND
     run(scenario())
-    full = told(capsys, "show")
+    full = output_of(capsys, "show")
     assert full["entries"] == 3
     assert full["bytes"] == sum(file.stat().st_size for file in entries(place))
     assert abs(full["oldest_s"] - time.time()) < PATIENCE_S
@@ -561,23 +563,23 @@ def test_the_store_is_shown_bounded_and_emptied(
     assert "3 seeds, " in capsys.readouterr().out
 
     two = full["bytes"] * 3 // 4
-    bounded = told(capsys, "bound", f"{two}B")
+    bounded = output_of(capsys, "bound", f"{two}B")
     assert (bounded["entries"], bounded["bound_bytes"], bounded["removed"]) == (2, two, 1)
-    assert told(capsys, "show")["bound_bytes"] == two
-    cleared = told(capsys, "clear")
+    assert output_of(capsys, "show")["bound_bytes"] == two
+    cleared = output_of(capsys, "clear")
     assert (cleared["entries"], cleared["removed"], cleared["bound_bytes"]) == (0, 2, two)
 
 
 def test_with_a_bound_of_0_nothing_is_kept_or_taken(
     place: Path, capsys: pytest.CaptureFixture[str], ran: list[int]
 ) -> None:
-    off = told(capsys, "bound", "0")
+    off = output_of(capsys, "bound", "0")
     assert (off["bound_bytes"], off["unused"]) == (0, "its bound is 0")
     run(scenario(), seeds=1)
     run(scenario(), seeds=1)
     assert ran == [1, 1]
-    assert told(capsys, "show")["entries"] == 0
-    told(capsys, "bound", "1 GB")
+    assert output_of(capsys, "show")["entries"] == 0
+    output_of(capsys, "bound", "1 GB")
     run(scenario(), seeds=1)
     run(scenario(), seeds=1)
     assert ran == [1, 1, 1]

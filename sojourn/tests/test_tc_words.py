@@ -338,8 +338,8 @@ def test_a_policer_s_words_are_those_of_tc_s_action() -> None:
     # And the kernel engine's line for tc.
     commands = [tc.policer("lo", policed(line), header_bytes=14)[1] for line in lines]
     assert all(" egress matchall action " in each for each in commands)
-    told = [each.partition(" action ")[2] for each in commands]
-    assert all(map(read, asked(told, POLICING)))
+    actions = [each.partition(" action ")[2] for each in commands]
+    assert all(map(read, asked(actions, POLICING)))
 
     refused = [*(policer(pair) for pair in POLICER_REFUSED.items()), OTHER_POLICERS["pkts_rate"]]
     found = list(disagreements(refused, POLICING, policed))

@@ -118,11 +118,11 @@ def test_a_run_is_equal_to_itself_run_again(
 ) -> None:
     before = {file: file.read_bytes() for file in whole.rglob("*") if file.is_file()}
     assert status(["verify", "-q", str(whole)]) == 0
-    told = capsys.readouterr().out
-    assert "every table is equal" in told
-    assert "the same" in told
-    assert "seed 1: 10 of 10" in told
-    assert "seed 3: 10 of 10" in told
+    output = capsys.readouterr().out
+    assert "every table is equal" in output
+    assert "the same" in output
+    assert "seed 1: 10 of 10" in output
+    assert "seed 3: 10 of 10" in output
     assert {file: file.read_bytes() for file in whole.rglob("*") if file.is_file()} == before
 
 
@@ -149,8 +149,8 @@ def test_the_first_cell_that_differs_is_told(
     )
     change_table(copy, 3, "flows", changed)
     assert status(["verify", "-q", "--json", str(copy)]) == 1
-    told = json.loads(capsys.readouterr().out)
-    apart = [table for table in told["runs"][0]["tables"] if not table["equal"]]
+    document = json.loads(capsys.readouterr().out)
+    apart = [table for table in document["runs"][0]["tables"] if not table["equal"]]
     assert [(table["seed"], table["table"]) for table in apart] == [(3, "flows")]
     sent = int(flows["sent_bytes"][0])
     assert apart[0]["difference"] == {
@@ -199,9 +199,9 @@ def test_a_link_that_is_not_the_scenario_s_is_told(
     links[0]["rate_bps"] += 1
     change_meta(copy, links=links)
     assert status(["verify", "-q", str(copy)]) == 1
-    told = capsys.readouterr().out
-    assert "DIFFERS" in told
-    assert "meta.json differs in: links" in told
+    output = capsys.readouterr().out
+    assert "DIFFERS" in output
+    assert "meta.json differs in: links" in output
 
 
 def test_a_text_that_was_changed_is_told_from_an_engine_that_was(copy: Path) -> None:
@@ -228,9 +228,9 @@ def test_the_cause_is_told_first_and_a_seed_takes_few_lines(
     assert "scenario.toml differs from the scenario of this Run" in cause
     at = [number for number, line in enumerate(rest) if line.startswith("  seed ")]
     for begin, end in zip(at, [*at[1:], len(rest)], strict=True):
-        told = [line for line in rest[begin + 1 : end] if line.startswith("    ")]
-        assert len(told) <= 4
-        assert sum("missing in the Run" in line for line in told) <= 1
+        differences = [line for line in rest[begin + 1 : end] if line.startswith("    ")]
+        assert len(differences) <= 4
+        assert sum("missing in the Run" in line for line in differences) <= 1
     assert any(re.fullmatch(r"    and \d+ more: .*", line) for line in rest)
 
 
@@ -263,10 +263,10 @@ def test_a_measurement_can_t_be_run_again(
 ) -> None:
     made = ROOT / "docs" / "site" / "recorded" / "before"
     assert status(["verify", "-q", str(made)]) == 2
-    told = capsys.readouterr().err
-    assert "can't be made again" in told
-    assert "10 tables are intact" in told
-    assert "sojourn compare" in told
+    output = capsys.readouterr().err
+    assert "can't be made again" in output
+    assert "10 tables are intact" in output
+    assert "sojourn compare" in output
 
 
 def test_real_time_and_no_seed_can_t_be_run_again(

@@ -46,7 +46,7 @@ def lines(made: Plan) -> list[str]:
 def test_each_queue_has_its_discipline_and_each_direction_of_a_flow_its_queue() -> None:
     planned = plan(loads(CARD).realise(1), SIMNIC)
     assert planned.queues == "0a:3"
-    told = lines(planned.plan)
+    tc_lines = lines(planned.plan)
     for line in (
         "qdisc add dev nic0a root handle 10: mq",
         "qdisc add dev nic0a parent 10:1 handle 11: pfifo limit 30",
@@ -57,8 +57,8 @@ def test_each_queue_has_its_discipline_and_each_direction_of_a_flow_its_queue() 
         "filter add dev nic0a egress protocol ip prio 1 u32 match ip protocol 1 0xff"
         " match u16 0x1389 0xffff at 24 action skbedit queue_mapping 2",
     ):
-        assert line in told
-    assert not any("nic0b" in line and "mq" in line for line in told)
+        assert line in tc_lines
+    assert not any("nic0b" in line and "mq" in line for line in tc_lines)
 
 
 def test_what_a_hash_decides_needs_no_filters() -> None:

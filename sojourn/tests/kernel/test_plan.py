@@ -551,7 +551,7 @@ def test_packets_larger_than_the_wire_s_are_built_only_where_the_scenario_says_s
     for offloads in (False, True):
         _, made = planned(with_(offloads=offloads))
         network = Network.of(made)
-        told = {
+        offloading = {
             path.split("/")[4]: text
             for (_, path), text in network.files.items()
             if path.endswith("/offload")
@@ -563,8 +563,8 @@ def test_packets_larger_than_the_wire_s_are_built_only_where_the_scenario_says_s
             for line in step["stdin"].splitlines()
         ]
         asked = [line for line in lines if "gso_max_segs" in line]
-        assert set(told.values()) == ({"1"} if offloads else set())
-        assert len(asked) == (2 * len({name[:-1] for name in told}) if offloads else 0)
+        assert set(offloading.values()) == ({"1"} if offloads else set())
+        assert len(asked) == (2 * len({name[:-1] for name in offloading}) if offloads else 0)
         made = plan(with_(offloads=offloads).realise(1), VETH).plan
         pairs = [
             line
@@ -590,7 +590,7 @@ def test_the_discipline_counts_what_the_link_layer_says() -> None:
 @pytest.mark.parametrize("machine", [SIMNIC, VETH])
 def test_cake_s_overhead_is_beside_the_ip_packet_whatever_the_link_layer(machine: Machine) -> None:
     # Where tc-stab(8) has removed Ethernet's header, cake must not remove it again.
-    told = {
+    options = {
         ("none", "overhead 10"): "raw noatm overhead 10",
         ("ppp", "atm overhead 10"): "raw atm overhead 10",
         ("pppoa-vcmux", "pppoe-ptm ether-vlan mpu 64"): "raw ptm overhead 34 mpu 64",
@@ -601,7 +601,7 @@ def test_cake_s_overhead_is_beside_the_ip_packet_whatever_the_link_layer(machine
         ("none", "mpu 64"): "mpu 64",
         ("none", ""): "",
     }
-    for (layer, line), words in told.items():
+    for (layer, line), words in options.items():
         scenario = with_(
             bottleneck__link_layer=layer, bottleneck__qdisc=f"cake bandwidth 9mbit {line}"
         )
@@ -675,11 +675,11 @@ def test_a_shaper_stands_above_the_discipline_and_below_nothing() -> None:
 
 def test_a_policer_hangs_on_the_egress_and_counts_as_the_discipline_does() -> None:
     police = "rate 10mbit burst 64k overhead 24"
-    told = {
+    overheads = {
         "none": "mtu 2054b overhead 10",
         "linux": "mtu 2040b overhead 24",
     }
-    for layer, words in told.items():
+    for layer, words in overheads.items():
         scenario = with_(bottleneck__link_layer=layer, bottleneck__down={"police": police})
         _, made = planned(scenario)
         assert Network.of(made).qdiscs["nic0a"][1:] == [
@@ -722,14 +722,14 @@ def test_a_shaper_over_a_transmitter_is_a_class_within_a_class() -> None:
 def test_a_rate_that_changes_is_an_event_each_time_and_an_outage_keeps_some_rate() -> None:
     schedule = 'schedule = [["0 s", "10 Mbit/s"], ["1 s", "0 Mbit/s"]]\nrepeat = "2 s"'
     _, made = planned(loads(DUMBBELL.replace('rate = "10 Mbit/s"', schedule)))
-    told: dict[str, list[tuple[int, str]]] = {"rate_bps": [], "stopped": []}
+    changes: dict[str, list[tuple[int, str]]] = {"rate_bps": [], "stopped": []}
     for event in made["events"]:
         device, name = event["step"]["path"].split("/")[-2:]
         if device == "nic0a":
-            told[name].append((event["at_ns"] // 10**9, event["step"]["text"]))
-    assert told["stopped"] == [(1, "1"), (2, "0"), (3, "1")]
+            changes[name].append((event["at_ns"] // 10**9, event["step"]["text"]))
+    assert changes["stopped"] == [(1, "1"), (2, "0"), (3, "1")]
     # To the card a rate of 0 is no limit.
-    assert told["rate_bps"] == [(1, str(10**12)), (2, str(10**7)), (3, str(10**12))]
+    assert changes["rate_bps"] == [(1, str(10**12)), (2, str(10**7)), (3, str(10**12))]
     refused(loads(DUMBBELL.replace('rate = "10 Mbit/s"', schedule)), VETH)
 
 
@@ -964,11 +964,11 @@ def test_what_tcp_of_linux_lets_one_choose_is_chosen() -> None:
     )
     network, flow = Network.of(made), made["flows"][0]
     host = flow["from"]["namespace"]
-    told = {
+    sysctls = {
         path.rsplit("/", 1)[1]: text for (name, path), text in network.files.items() if name == host
     }
-    assert (told["tcp_sack"], told["tcp_timestamps"]) == ("0", "0")
-    assert told["tcp_rmem"].endswith(" 1000000")
+    assert (sysctls["tcp_sack"], sysctls["tcp_timestamps"]) == ("0", "0")
+    assert sysctls["tcp_rmem"].endswith(" 1000000")
     # 40 bytes of headers leave 1460 of 1500.
     assert flow["traffic"]["tcp"] == {
         "congestion": "cubic",

@@ -236,8 +236,8 @@ class Made:
         return path
 
     def tables(self, folder: Path) -> dict[str, dict[str, Any]]:
-        told = {row["flow"] for row in self.rows["rtts"]}
-        for flow in set(range(len(self.realised.flows))) - told:
+        with_rtts = {row["flow"] for row in self.rows["rtts"]}
+        for flow in set(range(len(self.realised.flows))) - with_rtts:
             self.add("rtts", flow=flow, min_ns=-1)
         made = tables(self.realised, Archive.read(self.write(folder / "results.tar")))
         names = Names(
