@@ -1,8 +1,9 @@
-"""What Linux 7.3 does at either end of a handshake with AccECN, asked byte by byte: each ECN field and
-each ACE of SYN, SYN-ACK, last ACK and the first ACK of data, with CUBIC, DCTCP and Prague. The
-simulator's endpoints are held against the same recording (crates/tcp/tests/handshake.rs).
+"""Linux 7.3 at both ends of a handshake with AccECN, byte by byte: each ECN field and each ACE of SYN,
+SYN-ACK, last ACK and the first ACK of data, with CUBIC, DCTCP and Prague. The simulator's endpoints
+are compared with the same recording (crates/tcp/tests/handshake.rs).
 
-A line of it, numbers in this order, ECN fields as in IP's header (0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE):
+A line has numbers in this order, with ECN fields as in IP's header (0 Not-ECT, 1 ECT(1), 2 ECT(0),
+3 CE):
 
     server CONTROL SYN: ACE, ECN; last ACK: ACE, ECN; with the option
            | SYN-ACK: ACE, ECN, counters of the option (-1: no option) | ACK of the data: the same
