@@ -878,7 +878,7 @@ class _Function:
         raise self.refuse(
             node,
             f"{_shown(node)} is not of this language",
-            "it computes with numbers, fields of self, and what the method is shown",
+            "it computes with numbers, fields of self, and fields of the arguments",
         )
 
     def _comparison(
