@@ -221,7 +221,7 @@ REFUSED = [
     (dequeuing("return 0", "x: str = 'a'"), "not a constant"),
     (dequeuing("return 0", "x: list[int] = [0] * 100000000"), "an array of 100000000 numbers"),
     (dequeuing("return 0", "queues = 4"), "Mine has 4 queues and no method choose"),
-    (dequeuing("return 0").replace("(Discipline)", ""), "Mine is no discipline"),
+    (dequeuing("return 0").replace("(Discipline)", ""), "Mine is neither a discipline"),
     ("def f(:\n", "own.py:1: not Python"),
     ("print('x')\n", "own.py:1: not a constant, a function or a class"),
     (HEAD, "own.py has no class Mine"),
