@@ -266,7 +266,7 @@ def content_of(file: Path, most: int | None = None) -> bytes:
             if room is not None and size > room:
                 raise RunError(
                     f"{file} has {size} bytes, and at most {room} of it are read",
-                    "it is no file that sojourn wrote for a Run that can be read here",
+                    "it is not a file of a Run that this sojourn can read",
                 )
             return file.read_bytes()
     except OSError as error:
