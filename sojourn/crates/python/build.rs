@@ -1,30 +1,30 @@
-//! Names the sources that this extension is built of, so that a Run can say which engine made it.
+//! Names the sources of this extension, so that a Run can record its engine.
 //!
 //! `ENGINE` covers the crates that decide a simulation's bytes, `TC` those of tc's words, `FILES`
-//! those of a table's file, `METRICS` those of a seed's numbers, `BUILD` all crates; each covers
-//! Cargo.lock and the workspace's manifest. A name is the first 16 digits
-//! of a SHA-256 over each file's path, size and content, in the order of the paths. The manifest and
-//! the lock file are the repository's, the crates those of the folder `sojourn`.
-//! `conftest.py` makes `BUILD` anew from the tree and refuses to test another.
+//! those of a table's file, `METRICS` those of a seed's numbers, `BUILD` all crates. Each covers
+//! Cargo.lock and the workspace's manifest, too. A name is the first 16 digits of a SHA-256 over
+//! each file's path, size and content, in the order of the paths. The manifest and the lock file
+//! are the repository's, the crates those of the folder `sojourn`. `conftest.py` computes `BUILD`
+//! from the tree and refuses to test another build.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use sha2::{Digest, Sha256};
 
-/// The crates that a simulation's tables depend on, and no others.
+/// The crates that a simulation's tables depend on.
 const ENGINE: &[&str] = &["link", "qdisc", "sim", "tables", "tcp", "traffic", "units"];
-/// Those that tc's words and the records of disciplines and congestion controls depend on.
+/// The crates that tc's words and the records of disciplines and congestion controls depend on.
 const TC: &[&str] = &["link", "qdisc", "tc", "tcp", "units"];
-/// Those that make a table's file of a table.
+/// The crates that write a table's file.
 const FILES: &[&str] = &["files", "tables"];
-/// Those that make numbers of tables.
+/// The crates that compute numbers from tables.
 const METRICS: &[&str] = &["metrics", "tables", "traffic", "units"];
 
-/// What is the whole repository's.
+/// The repository's own files.
 const WORKSPACE: [&str; 2] = ["Cargo.lock", "Cargo.toml"];
 
-/// Where the files lie that are named here.
+/// The folders of the files.
 struct Root {
     core: PathBuf,
     workspace: PathBuf,
@@ -32,8 +32,8 @@ struct Root {
 
 impl Root {
     fn of(&self, path: &Path) -> PathBuf {
-        let whole = WORKSPACE.iter().any(|name| Path::new(name) == path);
-        if whole { &self.workspace } else { &self.core }.join(path)
+        let is_workspace = WORKSPACE.iter().any(|name| Path::new(name) == path);
+        if is_workspace { &self.workspace } else { &self.core }.join(path)
     }
 }
 
@@ -63,7 +63,7 @@ fn main() {
     }
 }
 
-/// Adds the Rust sources and manifests below a folder, but for its tests.
+/// Adds the Rust sources and manifests below a folder, without its tests.
 fn collect(root: &Path, folder: &Path, into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(root.join(folder)).expect("the tree can be read") {
         let entry = entry.expect("the tree can be read");

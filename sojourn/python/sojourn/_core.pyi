@@ -233,9 +233,9 @@ class OwnCode:
 @final
 class OwnControlCode:
     """A user's congestion control, compiled: C functions `int64_t (state *, const ack *, const void
-    *)` by the question that each answers (crates/tcp, own.rs), and the state at its start, in which
-    cwnd, ssthresh and the pacing rate are the words 4 to 6. `paces`: it sets the pacing rate. One
-    with `on_delivery` sets cwnd by itself, and is paced."""
+    *)` by the question that each answers (crates/tcp, own.rs), and the state at its start. The
+    words 4 to 6 of the state are cwnd, ssthresh and the pacing rate. `paces`: it sets the pacing
+    rate. One with `on_delivery` sets cwnd by itself, and is paced."""
 
     def __new__(
         cls, functions: dict[str, int], state: bytes, owner: object, *, paces: bool
@@ -271,9 +271,10 @@ def watch(
 ) -> None:
     """Runs a realised scenario to its end and reports to `look`.
 
-    `look` is called soon after the start, after each `every_ns` of simulated time, and at the end,
-    with the time in ns, the packets and the bytes in each link's queue, and each flow's congestion
-    window in bytes (None: it has none). The run waits while `look` runs. Raises as `run`.
+    `look` is called soon after the start, after each `every_ns` of simulated time, and at the end.
+    Its arguments are the time in ns, the packets and the bytes in each link's queue, and each
+    flow's congestion window in bytes (None: it has none). The run waits while `look` runs. Raises
+    as `run`.
     """
 
 def replay(
@@ -295,8 +296,8 @@ def replay(
 ) -> dict[str, NDArray[Any]]:
     """Sends recorded arrivals through one link, with the GIL released.
 
-    One packet per place of the columns, in order of time: its arrival (from 0), its flow (equal for
-    one direction of a five-tuple), bytes of the IP packet, DS field. The further columns are of
+    The columns have one packet per place, in order of time: its arrival (from 0), its flow (equal
+    for one direction of a five-tuple), bytes of the IP packet, DS field. The further columns are of
     another queue, whose decisions are compared (crates/sim/src/replay.rs). `after`: the number of
     packets that it had sent before the packet arrived, which orders events of one instant (-1: not
     known). `verdict`: its decision (`engine/recording`), which draws follow; without it they are

@@ -1,6 +1,6 @@
-//! Numbers and tables from and to numpy's arrays, by Python's buffer protocol, for the extensions of
-//! each package. numpy makes an array; its numbers are copied once. So nothing of numpy has to be
-//! compiled.
+//! Converts numbers and tables from and to numpy's arrays by Python's buffer protocol, for the
+//! extensions of each package. numpy makes an array; its numbers are copied once. So no part of
+//! numpy has to be compiled.
 
 use std::ops::Deref;
 
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tables::{Column, Table};
 
-/// A number that arrays have, and its type as numpy calls it.
+/// A number type of arrays, with numpy's name.
 pub trait Number: Element {
     /// The type's name.
     const DTYPE: &'static str;
@@ -28,17 +28,17 @@ numbers!(u8 => "uint8", u32 => "uint32", u64 => "uint64", i64 => "int64", f64 =>
 
 /// A new array of these numbers.
 pub fn array<'py, T: Number>(py: Python<'py>, values: &[T]) -> PyResult<Bound<'py, PyAny>> {
-    let made = py.import("numpy")?.call_method1("empty", (values.len(), T::DTYPE))?;
-    PyBuffer::<T>::get(&made)?.copy_from_slice(py, values)?;
-    Ok(made)
+    let array = py.import("numpy")?.call_method1("empty", (values.len(), T::DTYPE))?;
+    PyBuffer::<T>::get(&array)?.copy_from_slice(py, values)?;
+    Ok(array)
 }
 
-/// The numbers of an array that was handed over: of one dimension and of this very type.
+/// The numbers of an array: of one dimension and of exactly this type.
 pub struct Numbers<T>(Vec<T>);
 
-/// Of integers.
+/// An array of integers.
 pub type Integers = Numbers<i64>;
-/// Of reals.
+/// An array of reals.
 pub type Reals = Numbers<f64>;
 
 impl<T> Numbers<T> {
@@ -62,7 +62,7 @@ impl<T: Number> FromPyObject<'_, '_> for Numbers<T> {
     fn extract(given: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         let wrong = || PyTypeError::new_err(format!("not an array of {} in one row", T::DTYPE));
         let buffer = PyBuffer::<T>::get(&given).map_err(|_| wrong())?;
-        // PyO3 0.30 takes numbers of the other byte order, too.
+        // PyO3 0.30 accepts numbers of the other byte order, too.
         let native = !matches!(buffer.format().to_bytes(), [b'<' | b'>' | b'!', ..]);
         if buffer.dimensions() != 1 || !native {
             return Err(wrong());

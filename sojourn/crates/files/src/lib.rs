@@ -1,14 +1,14 @@
-//! Tables as Parquet, in memory: what a Run folder has of each.
+//! Writes tables as Parquet, in memory: the files of a Run folder.
 //!
-//! A column is Int64, Float64 or String, whatever width an engine kept it in, and each may be null
-//! (`tables` says how an engine writes none). Names of links, flows and causes are written out, as
-//! a dictionary. The same table gives the same bytes.
+//! A column is Int64, Float64 or String, whatever its width in an engine, and each may be null
+//! (`tables` has an engine's missing value). Names of links, flows and causes are written out, as a
+//! dictionary. The same table gives the same bytes.
 //!
-//! A seed of ten seconds has eleven tables of some hundred rows and a hundred columns, so what a
-//! column costs counts, not what a row does. Whole numbers are delta-encoded (times grow evenly,
-//! most counters little), which shrinks short columns as much as zstd does. zstd has a context of
-//! its own for each column, which costs more than the encoding of a thousand values: only columns
-//! of more rows than `WORTH_COMPRESSING` are compressed.
+//! A seed of ten seconds has eleven tables of some hundred rows and a hundred columns, so the cost
+//! of a column matters rather than the cost of a row. Whole numbers are delta-encoded (times grow
+//! evenly, most counters little), which shrinks short columns as much as zstd does. A zstd context,
+//! one for each column, costs more than the encoding of a thousand values. So only columns of more
+//! rows than `WORTH_COMPRESSING` are compressed.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type};
 use tables::{Column, Kind, NONE, Schema, Table};
 
-/// Rows from which on zstd shrinks a column by more than it costs.
+/// Rows from which zstd shrinks a column by more than it costs.
 const WORTH_COMPRESSING: usize = 512;
-/// Of a row group: what a reader takes at once, on a thread for each column.
+/// Rows of a row group: the part that a reader reads at once, with a thread for each column.
 const GROUP_ROWS: usize = 1 << 18;
 
-/// What the numbers in columns of links, flows and causes stand for.
+/// The names for the numbers in columns of links, flows and causes.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct Names {
@@ -36,7 +36,7 @@ pub struct Names {
     pub causes: Vec<String>,
 }
 
-/// Why a table is not one that was declared, in words.
+/// Why a table is not a declared one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit(pub String);
 
@@ -46,11 +46,11 @@ impl From<ParquetError> for Unfit {
     }
 }
 
-/// A table as the content of a file.
+/// Encodes a table as the content of a file.
 ///
 /// # Errors
 ///
-/// A number names nothing, or does not fit a column of 64 bits with a sign.
+/// Fails if a number has no name, or does not fit a column of 64 bits with a sign.
 pub fn parquet(table: &Table, names: &Names) -> Result<Vec<u8>, Unfit> {
     let schema = schema_of(table.name)?;
     let columns = in_order(table, schema)?;
@@ -83,11 +83,11 @@ pub fn parquet(table: &Table, names: &Names) -> Result<Vec<u8>, Unfit> {
 }
 
 fn schema_of(name: &str) -> Result<&'static Schema, Unfit> {
-    let found = tables::ALL.iter().find(|schema| schema.name == name);
-    found.ok_or_else(|| Unfit(format!("there is no table {name:?}")))
+    let schema = tables::ALL.iter().find(|schema| schema.name == name);
+    schema.ok_or_else(|| Unfit(format!("there is no table {name:?}")))
 }
 
-/// The columns as they are declared, all equally long.
+/// The columns in the order of the declaration, all equally long.
 fn in_order<'a>(table: &'a Table, schema: &Schema) -> Result<Vec<&'a Column>, Unfit> {
     let columns = schema.columns.iter().map(|declared| {
         let missing = || Unfit(format!("the table {:?} lacks {}", table.name, declared.name));
@@ -95,7 +95,7 @@ fn in_order<'a>(table: &'a Table, schema: &Schema) -> Result<Vec<&'a Column>, Un
     });
     let columns = columns.collect::<Result<Vec<_>, Unfit>>()?;
     if table.columns.len() != columns.len() {
-        return Err(Unfit(format!("the table {:?} has other columns than declared", table.name)));
+        return Err(Unfit(format!("the table {:?} has columns that are not declared", table.name)));
     }
     if columns.windows(2).any(|two| two[0].len() != two[1].len()) {
         return Err(Unfit(format!("the columns of {:?} are not equally long", table.name)));
@@ -148,7 +148,7 @@ fn properties(schema: &Schema, rows: usize) -> Result<WriterPropertiesPtr, Unfit
 type Group<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
 type Rows = std::ops::Range<usize>;
 
-/// The values that are there, and for each row whether there is one, as Parquet's levels say it.
+/// The values that are present, and for each row whether there is one, as Parquet's levels.
 fn present<T>(cells: impl ExactSizeIterator<Item = Option<T>>) -> (Vec<T>, Vec<i16>) {
     let mut values = Vec::with_capacity(cells.len());
     let levels = cells.map(|cell| cell.map(|value| values.push(value)).is_some().into());
@@ -210,16 +210,18 @@ fn write_names(
     let names: Vec<ByteArray> = names.iter().map(|name| name.as_str().into()).collect();
     let named = |number: Option<usize>, shown: &dyn std::fmt::Display| {
         let name = number.and_then(|number| names.get(number)).cloned();
-        name.ok_or_else(|| Unfit(format!("{shown} is the number of none of {}", names.len())))
+        name.ok_or_else(|| {
+            Unfit(format!("{shown} is not the number of one of {} names", names.len()))
+        })
     };
-    let found: Result<Vec<ByteArray>, Unfit> = match column {
+    let encoded: Result<Vec<ByteArray>, Unfit> = match column {
         Column::U8(all) => all[rows].iter().map(|&v| named(Some(v.into()), &v)).collect(),
         Column::U32(all) => all[rows].iter().map(|&v| named(v.try_into().ok(), &v)).collect(),
         Column::U64(all) => all[rows].iter().map(|&v| named(v.try_into().ok(), &v)).collect(),
         Column::I64(all) => all[rows].iter().map(|&v| named(v.try_into().ok(), &v)).collect(),
         Column::F64(_) => Err(Unfit("a name's number is whole".to_owned())),
     };
-    write!(group, ByteArrayType, found?.into_iter().map(Some));
+    write!(group, ByteArrayType, encoded?.into_iter().map(Some));
     Ok(())
 }
 
@@ -265,9 +267,9 @@ mod tests {
     #[test]
     fn what_there_is_none_of_is_null_and_all_else_is_as_it_was() {
         for count in [0, 1, 7, 2000] {
-            let found = read(parquet(&requests(count), &names()).expect("as declared"));
-            assert_eq!(found.len() as u64, count);
-            for (seq, row) in (0..count as i64).zip(found) {
+            let rows = read(parquet(&requests(count), &names()).expect("as declared"));
+            assert_eq!(rows.len() as u64, count);
+            for (seq, row) in (0..count as i64).zip(rows) {
                 let rtt = if seq % 3 == 0 { Field::Null } else { Field::Long(30_000_000 + seq) };
                 let (t, seq) = (Field::Long(seq * 20_000_000), Field::Long(seq));
                 assert_eq!(row, [t, Field::Str("ping".into()), seq, rtt, Field::Null]);
@@ -301,9 +303,9 @@ mod tests {
             bytes: 1500,
         };
         let table = |row| drops::Columns::from_iter([row]).into_table();
-        let found = read(parquet(&table(row(1, 1)), &names()).expect("as declared"));
+        let rows = read(parquet(&table(row(1, 1)), &names()).expect("as declared"));
         let named = ["down", "bulk", "target"].map(|name| Field::Str(name.into()));
-        assert_eq!(found[0][1..4], named);
+        assert_eq!(rows[0][1..4], named);
         for (link, cause) in [(2, 0), (0, 2)] {
             assert!(parquet(&table(row(link, cause)), &names()).is_err(), "{link} {cause}");
         }
@@ -311,13 +313,13 @@ mod tests {
 
     #[test]
     fn columns_that_are_not_as_declared_are_refused() {
-        let whole = transfers::Columns::default().into_table();
-        assert!(parquet(&whole, &names()).is_ok());
-        let mut short = whole.clone();
+        let empty = transfers::Columns::default().into_table();
+        assert!(parquet(&empty, &names()).is_ok());
+        let mut short = empty.clone();
         short.columns.pop();
-        let mut uneven = whole.clone();
+        let mut uneven = empty.clone();
         uneven.columns[0].1 = Column::I64(vec![1]);
-        let mut strange = whole;
+        let mut strange = empty;
         strange.columns.push(("surprise", Column::I64(vec![])));
         for table in [short, uneven, strange] {
             assert!(parquet(&table, &names()).is_err(), "{table:?}");

@@ -1,7 +1,8 @@
-//! How the page hands over a request and takes the answer: bytes in the module's memory.
+//! The interface between the page and the module: bytes in the module's memory.
 //!
-//! The page writes a request where `room` says, calls `ask`, and reads as many bytes as that says
-//! from where `told` says. They stay there until the next call.
+//! The page writes a request at the address that `room` returns, calls `ask`, which returns the
+//! answer's length, and reads the answer at the address that `answer` returns. It stays there until
+//! the next call.
 
 #![allow(unsafe_code)]
 
@@ -9,53 +10,54 @@ use crate::Lab;
 use std::cell::RefCell;
 
 #[derive(Default)]
-struct Desk {
+struct Exchange {
     lab: Lab,
     request: Vec<u8>,
     answer: Vec<u8>,
 }
 
 thread_local! {
-    static DESK: RefCell<Desk> = RefCell::default();
+    static EXCHANGE: RefCell<Exchange> = RefCell::default();
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Where a request of so many bytes is to be written.
-// Unsafe only in that no other crate may export this name; none does.
+/// Returns the address for a request of this many bytes.
+// Unsafe only because no other crate may export this name; none does.
 #[unsafe(no_mangle)]
 pub extern "C" fn room(bytes: usize) -> *mut u8 {
-    DESK.with_borrow_mut(|desk| {
-        desk.request = vec![0; bytes];
-        desk.request.as_mut_ptr()
+    EXCHANGE.with_borrow_mut(|exchange| {
+        exchange.request = vec![0; bytes];
+        exchange.request.as_mut_ptr()
     })
 }
 
-/// Answers what was written there; how many bytes the answer has.
+/// Answers the request; returns the answer's length in bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn ask() -> usize {
     std::panic::set_hook(Box::new(|panic| {
-        PANIC.with_borrow_mut(|told| *told = panic.to_string());
+        PANIC.with_borrow_mut(|text| *text = panic.to_string());
     }));
-    DESK.with_borrow_mut(|desk| {
-        let request = std::mem::take(&mut desk.request);
-        desk.answer = desk.lab.answer(&String::from_utf8_lossy(&request));
-        desk.answer.len()
+    EXCHANGE.with_borrow_mut(|exchange| {
+        let request = std::mem::take(&mut exchange.request);
+        exchange.answer = exchange.lab.answer(&String::from_utf8_lossy(&request));
+        exchange.answer.len()
     })
 }
 
-/// Where the answer is.
+/// Returns the address of the answer.
 #[unsafe(no_mangle)]
-pub extern "C" fn told() -> *const u8 {
-    DESK.with_borrow(|desk| desk.answer.as_ptr())
+pub extern "C" fn answer() -> *const u8 {
+    EXCHANGE.with_borrow(|exchange| exchange.answer.as_ptr())
 }
 
-/// Where the words of a panic are: an invariant of ours was broken, and the module is of no more use.
+/// Returns the address of a panic's message: an invariant is broken, and the module must not be
+/// used again.
 #[unsafe(no_mangle)]
 pub extern "C" fn panicked() -> *const u8 {
-    PANIC.with_borrow(|told| told.as_ptr())
+    PANIC.with_borrow(|text| text.as_ptr())
 }
 
-/// How many bytes they have.
+/// Returns the length of that message in bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn panicked_bytes() -> usize {
     PANIC.with_borrow(String::len)

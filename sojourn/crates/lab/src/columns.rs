@@ -1,10 +1,11 @@
-//! Tables as bytes: a line of JSON that says what is where, then the columns as a processor has them,
-//! low byte first, each from a multiple of eight bytes behind the line.
+//! Encodes tables as bytes: a line of JSON with the place of each column, then the columns. A
+//! column is as in a processor's memory, low byte first, and starts at a multiple of eight bytes
+//! after the line.
 
 use serde_json::{Value, json};
 use tables::{Column, Table};
 
-/// The bytes of each value, and its type in a typed array's word.
+/// The bytes of each value, and its type as a typed array's word.
 fn words(column: &Column) -> (&'static str, Vec<u8>) {
     fn each<T: Copy, const N: usize>(values: &[T], bytes: impl Fn(T) -> [u8; N]) -> Vec<u8> {
         values.iter().flat_map(|value| bytes(*value)).collect()
@@ -18,10 +19,10 @@ fn words(column: &Column) -> (&'static str, Vec<u8>) {
     }
 }
 
-/// All of them; `more` is told in the line.
+/// Encodes all tables; the line also contains `more`.
 pub fn bytes(tables: &[Table], mut more: Value) -> Vec<u8> {
     let mut body = Vec::new();
-    let mut said = serde_json::Map::new();
+    let mut places = serde_json::Map::new();
     for table in tables {
         let mut columns = serde_json::Map::new();
         for (name, column) in &table.columns {
@@ -30,11 +31,11 @@ pub fn bytes(tables: &[Table], mut more: Value) -> Vec<u8> {
             columns.insert((*name).into(), json!([kind, body.len(), column.len()]));
             body.extend(values);
         }
-        said.insert(table.name.into(), Value::Object(columns));
+        places.insert(table.name.into(), Value::Object(columns));
     }
-    more["tables"] = Value::Object(said);
+    more["tables"] = Value::Object(places);
     let mut line = more.to_string().into_bytes();
-    // The line's own length is so that the columns begin at a multiple of eight.
+    // The line is padded so that the columns begin at a multiple of eight.
     line.resize((line.len() + 1).next_multiple_of(8) - 1, b' ');
     line.push(b'\n');
     line.extend(body);

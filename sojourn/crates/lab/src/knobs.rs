@@ -1,6 +1,6 @@
-//! What of a scenario can be turned: each quantity that stands in the text alone, and each word of a
-//! discipline that is a number. Turning changes that value where it stands; the rest of the text, its
-//! comments and its blanks, stays as it is.
+//! The knobs of a scenario: each quantity that is a value of its own in the text, and each word of
+//! a discipline that is a number. Turning a knob changes that value in the text; the rest of the
+//! text, its comments and its blanks, stays as it is.
 
 use scenario::{Table, Value, read_toml};
 use serde::Serialize;
@@ -11,56 +11,56 @@ use values::quantity::{
 
 const MS: f64 = 1e6;
 
-/// Something with a slider.
+/// A value with a slider.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Knob {
-    /// What to turn: a dotted key of the text, with `#word` for a word of a discipline or shaper.
+    /// The dotted key of the text, with `#word` for a word of a discipline or shaper.
     pub key: String,
-    /// What it says: its key, or the word.
+    /// Its label: its key, or the word.
     pub name: String,
-    /// Where: the bottleneck, the flow's name.
+    /// Its place: the bottleneck, the flow's name.
     pub of: String,
-    /// In which unit `value` is: ns, bit/s, bytes, packets, a plain number.
+    /// The unit of `value`: ns, bit/s, bytes, packets, a plain number.
     pub unit: &'static str,
-    /// What it is now.
+    /// The present value.
     pub value: f64,
-    /// As it is written.
+    /// The value's text.
     pub text: String,
-    /// The least that the slider goes to.
+    /// The least value of the slider.
     pub least: f64,
-    /// The most.
+    /// The greatest value of the slider.
     pub most: f64,
-    /// Whole numbers only.
+    /// Whether it takes whole numbers only.
     pub whole: bool,
 }
 
 impl Knob {
-    /// Bounds that hold what it is now.
+    /// Sets bounds, widened to include the present value.
     fn within(self, least: f64, most: f64) -> Knob {
         Knob { least: least.min(self.value), most: most.max(self.value), ..self }
     }
 }
 
-/// Keys that name or sort something, or that change what is kept and not what happens.
+/// Keys that name or sort something, or that only change what is recorded.
 const NO_KNOBS: [&str; 10] =
     ["title", "label", "name", "kind", "seed", "seeds", "sweep", "record", "congestion", "profile"];
 
-/// Those of a scenario, in the order in which they stand in its text. What its sweep varies has none.
+/// The knobs of a scenario, in the order of its text. Swept keys have none.
 pub fn of(document: &Table) -> Vec<Knob> {
     let mut swept = Vec::new();
     if let Some(Value::Table(sweep)) = document.get("sweep") {
         walk(sweep, "", "", &mut |key, _, _, _| swept.push(key.to_owned()));
     }
-    let mut found = Vec::new();
+    let mut knobs = Vec::new();
     walk(document, "", "", &mut |key, name, of, value| {
         if !swept.iter().any(|axis| axis == key) {
-            found.extend(knobs_of(key, name, of, value));
+            knobs.extend(knobs_of(key, name, of, value));
         }
     });
-    found
+    knobs
 }
 
-/// Every value below a table that is no table itself: its dotted key, its own, where it is.
+/// Visits every value below a table that is not a table: its dotted key, its own key, its place.
 fn walk(table: &Table, path: &str, of: &str, see: &mut impl FnMut(&str, &str, &str, &Value)) {
     for (name, value) in table.iter().filter(|(name, _)| !NO_KNOBS.contains(name)) {
         let key = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
@@ -144,7 +144,7 @@ fn knobs_of(key: &str, name: &str, of: &str, value: &Value) -> Vec<Knob> {
     }
 }
 
-/// A value that is one quantity: its unit, and how much of it.
+/// The unit and the amount of a value that is one quantity.
 fn quantity(value: &Value) -> Option<(&'static str, f64)> {
     if let Ok(ns) = parse_duration(value, &TIME) {
         return Some(("ns", ns as f64));
@@ -163,17 +163,17 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// The words of a discipline that are numbers; their keys are below `key`.
+/// The knobs of a discipline's numeric words; their keys are below `key`.
 pub fn of_words(discipline: &Discipline, key: &str) -> Vec<Knob> {
-    // Of a red without sizes these follow from the rate of its link.
+    // In a red without sizes these follow from the rate of its link.
     if discipline.is_bare() {
         return Vec::new();
     }
     let record = discipline.record();
     let Some(grammar) = record.grammar(discipline.variant()) else { return Vec::new() };
     let each = grammar.words.iter().filter_map(|word| {
-        let said = discipline.fields().get(word.field);
-        let value = said.count().map(|count| count as f64).or(said.real())?;
+        let set = discipline.fields().get(word.field);
+        let value = set.count().map(|count| count as f64).or(set.real())?;
         let (unit, whole, least, most) = bounds(word, value)?;
         Some(Knob {
             key: format!("{key}#{}", word.word),
@@ -181,7 +181,7 @@ pub fn of_words(discipline: &Discipline, key: &str) -> Vec<Knob> {
             of: discipline.kind().into(),
             unit,
             value,
-            text: word.write(said),
+            text: word.write(set),
             least: least.min(value),
             most: most.max(value),
             whole,
@@ -190,7 +190,7 @@ pub fn of_words(discipline: &Discipline, key: &str) -> Vec<Knob> {
     each.collect()
 }
 
-/// A word's unit, whether it is whole, and from where to where a slider of it goes.
+/// A word's unit, whether it is whole, and the bounds of its slider.
 fn bounds(word: &Word, now: f64) -> Option<(&'static str, bool, f64, f64)> {
     Some(match word.read {
         Read::Time | Read::PositiveTime | Read::Microseconds | Read::PositiveMicroseconds => {
@@ -215,15 +215,15 @@ fn bounds(word: &Word, now: f64) -> Option<(&'static str, bool, f64, f64)> {
 // Turning
 // -------------------------------------------------------------------------------------------------
 
-/// The text with the value under `key` changed to so much of its unit; else why not.
+/// The text with the value of `key` changed to `value` in its unit; otherwise why not.
 pub fn turned(text: &str, key: &str, value: f64) -> Result<String, String> {
     let (document, places) = read_toml(text).map_err(|wrong| wrong.message)?;
     let knob = of(&document).into_iter().find(|knob| knob.key == key);
-    let knob = knob.ok_or_else(|| format!("nothing to turn is called {key}"))?;
+    let knob = knob.ok_or_else(|| format!("there is no knob {key}"))?;
     let (path, word) = key.split_once('#').map_or((key, None), |(path, word)| (path, Some(word)));
     let place = places.get(path).ok_or_else(|| format!("{key} has no place in the text"))?;
     let written = match word {
-        None => said(&knob, value),
+        None => text_of(&knob, value),
         Some(word) => {
             let old = at(&document, path).and_then(Value::text).unwrap_or_default();
             let new = match (Shaper::parse(old), Police::parse(old)) {
@@ -244,7 +244,7 @@ pub fn turned(text: &str, key: &str, value: f64) -> Result<String, String> {
     Ok(format!("{}{written}{}", &text[..span.start], &text[span.end..]))
 }
 
-/// A discipline with one of its words changed to so much of its unit; else why not.
+/// A discipline with one of its words changed to `value` in its unit; otherwise why not.
 pub fn word_turned(qdisc: &str, word: &str, value: f64) -> Result<String, String> {
     let discipline = Discipline::parse(qdisc).map_err(|error| error.problem)?;
     let grammar = discipline.record().grammar(discipline.variant());
@@ -261,8 +261,8 @@ pub fn word_turned(qdisc: &str, word: &str, value: f64) -> Result<String, String
     Discipline::parse(&text).map(|read| read.text()).map_err(|error| error.problem)
 }
 
-/// A value as a file has it.
-fn said(knob: &Knob, value: f64) -> String {
+/// A value as a file contains it.
+fn text_of(knob: &Knob, value: f64) -> String {
     match knob.unit {
         "ns" => format!("\"{}\"", format_duration(whole(value))),
         "bit/s" => format!("\"{}\"", format_rate(whole(value))),
@@ -292,10 +292,10 @@ fn at<'v>(document: &'v Table, path: &str) -> Option<&'v Value> {
 
 /// The bytes of the text or number that begins at this line and column.
 fn span(text: &str, (line, column): (usize, usize)) -> Option<std::ops::Range<usize>> {
-    let whole = text.split_inclusive('\n').nth(line - 1)?;
-    let start_of_line = whole.as_ptr() as usize - text.as_ptr() as usize;
-    let begin = whole.char_indices().nth(column - 1)?.0;
-    let rest = &whole[begin..];
+    let row = text.split_inclusive('\n').nth(line - 1)?;
+    let start_of_line = row.as_ptr() as usize - text.as_ptr() as usize;
+    let begin = row.char_indices().nth(column - 1)?.0;
+    let rest = &row[begin..];
     let length = match rest.chars().next()? {
         quote @ ('"' | '\'') => rest[1..].find(quote)? + 2,
         _ => rest.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(rest.len()),
@@ -368,7 +368,7 @@ rtt = "uniform 20 ms .. 40 ms"
         ] {
             let text = turned(HOME, key, value).expect(key);
             if key.ends_with("interval") {
-                // What is the default is not said.
+                // Default values are not written.
                 assert!(text.contains("codel limit 500 interval 50ms"), "{text}");
                 continue;
             }
@@ -379,7 +379,7 @@ rtt = "uniform 20 ms .. 40 ms"
     #[test]
     fn what_a_knob_says_is_what_the_text_says_after_it_was_turned() {
         for knob in knobs() {
-            // A delay beyond the RTT is no scenario.
+            // A delay beyond the RTT is refused.
             let most = if knob.key == "bottleneck.delay" { 9e6 } else { knob.most };
             let turned = turned(HOME, &knob.key, most).expect(&knob.key);
             load(&turned).unwrap_or_else(|wrong| panic!("{}: {wrong:?}", knob.key));

@@ -1,58 +1,59 @@
-//! The core for a page in a browser: a request in JSON in, an answer in bytes out.
+//! The core for a page in a browser: takes a request in JSON and returns an answer in bytes.
 //!
-//! The page lets a `Worker` of the browser hold one `Lab`. What it asks is an `Asked`: whether a text
-//! is a scenario (`read`), a text with one quantity changed (`knobs`), a run in slices, so that the
-//! page can show progress and think better of it (`running`). Answers are JSON; tables are numbers as
-//! typed arrays take them (`columns`).
+//! A `Worker` of the browser owns one `Lab`. The page sends a `Request`. It parses a text (`read`),
+//! changes one quantity in a text (`knobs`), or continues a run by a slice, so that the page can
+//! show progress and cancel the run (`running`). Answers are JSON; tables are numbers for typed
+//! arrays (`columns`).
 //!
-//! Nothing is decided here: the language is crates/scenario's, numbers are crates/metrics', the run is
-//! crates/sim's. The tables of a run are native's, byte for byte (tests/test_lab.py).
+//! This crate decides nothing itself: the language is crates/scenario's, numbers are
+//! crates/metrics', the run is crates/sim's. The tables of a run are those of the native engine,
+//! byte for byte (tests/test_lab.py).
 
 mod abi;
-mod asked;
 mod columns;
 mod knobs;
 mod read;
+mod request;
 mod running;
 mod text;
 
-pub use asked::{Asked, Chosen};
 pub use knobs::Knob;
+pub use request::{Chosen, Request};
 
 use running::Running;
 use serde_json::{Value, json};
 
-/// The longest text that the page runs, bytes. A scenario is written by hand; what is longer came with
-/// a link, and would keep the page busy.
+/// The longest text that the page runs, bytes. A scenario is written by hand; a longer text would
+/// come from a link, and keep the page busy.
 pub const MOST_TEXT: usize = 256 << 10;
 
-/// The state behind the requests: one run at most.
+/// The state between requests: at most one run.
 #[derive(Default)]
 pub struct Lab {
     running: Option<Running>,
-    /// The numbers of the seeds that were finished since the last fresh run.
+    /// The numbers of the finished seeds since the last new series.
     seeds: Vec<metrics::Value>,
 }
 
 impl Lab {
-    /// The answer to a request; what is wrong with it is `{"refused": ...}`.
+    /// The answer to a request; an error is `{"refused": ...}`.
     pub fn answer(&mut self, request: &str) -> Vec<u8> {
-        let Some(asked) = Asked::of(request) else {
-            return told(&json!({ "refused": "not a request" }));
+        let Some(request) = Request::of(request) else {
+            return json_bytes(&json!({ "refused": "not a request" }));
         };
-        match asked {
-            Asked::Read { text: scenario } => told(&read::answer(&scenario)),
-            Asked::Turn { text: scenario, key, value } => {
-                told(&match knobs::turned(&scenario, &key, value) {
+        match request {
+            Request::Read { text: scenario } => json_bytes(&read::answer(&scenario)),
+            Request::Turn { text: scenario, key, value } => {
+                json_bytes(&match knobs::turned(&scenario, &key, value) {
                     Ok(text) => json!({ "text": text, "read": read::answer(&text) }),
                     Err(why) => json!({ "refused": why }),
                 })
             }
-            Asked::TurnWord { qdisc, word, value } => {
-                told(&turned(knobs::word_turned(&qdisc, &word, value)))
+            Request::TurnWord { qdisc, word, value } => {
+                json_bytes(&turned(knobs::word_turned(&qdisc, &word, value)))
             }
-            Asked::Words { qdisc } => told(&read::words(&qdisc)),
-            Asked::Begin { chosen, seed, packets, fresh } => {
+            Request::Words { qdisc } => json_bytes(&read::words(&qdisc)),
+            Request::Begin { chosen, seed, packets, fresh } => {
                 if fresh {
                     self.seeds.clear();
                 }
@@ -61,16 +62,16 @@ impl Lab {
                     Ok(running) => {
                         let about = running.about();
                         self.running = Some(running);
-                        told(&about)
+                        json_bytes(&about)
                     }
-                    Err(refusal) => told(&refusal),
+                    Err(refusal) => json_bytes(&refusal),
                 }
             }
-            Asked::Go { events } => match &mut self.running {
-                Some(running) => told(&running.go(events)),
+            Request::Go { events } => match &mut self.running {
+                Some(running) => json_bytes(&running.go(events)),
                 None => nothing_runs(),
             },
-            Asked::Tables => match self.running.take() {
+            Request::Tables => match self.running.take() {
                 Some(running) => {
                     let (tables, numbers) = running.finished();
                     self.seeds.push(numbers);
@@ -78,7 +79,7 @@ impl Lab {
                 }
                 None => nothing_runs(),
             },
-            Asked::Film { from_ns, until_ns } => match self.running.take() {
+            Request::Film { from_ns, until_ns } => match self.running.take() {
                 Some(running) => {
                     let tables = running.packets(from_ns, until_ns);
                     columns::bytes(&tables, json!({}))
@@ -103,14 +104,14 @@ fn turned(text: Result<String, String>) -> Value {
 }
 
 fn nothing_runs() -> Vec<u8> {
-    told(&json!({ "refused": "nothing runs" }))
+    json_bytes(&json!({ "refused": "nothing runs" }))
 }
 
-fn told(value: &Value) -> Vec<u8> {
+fn json_bytes(value: &Value) -> Vec<u8> {
     value.to_string().into_bytes()
 }
 
-/// As JSON has it: what can't be said is null.
+/// As JSON: NaN is null.
 fn plain(value: &metrics::Value) -> Value {
     match value {
         metrics::Value::Nothing => Value::Null,
@@ -119,7 +120,8 @@ fn plain(value: &metrics::Value) -> Value {
         metrics::Value::Text(text) => json!(text),
         metrics::Value::List(values) => values.iter().map(plain).collect(),
         metrics::Value::Object(entries) => {
-            // Extended, not collected: that would sort first, by code that the page carries.
+            // Extended, not collected: collecting would sort first, with code that the page would
+            // contain.
             let mut object = serde_json::Map::new();
             object.extend(entries.iter().map(|(name, value)| (name.clone(), plain(value))));
             Value::Object(object)

@@ -1,4 +1,4 @@
-//! What a text says: its links, flows and variants, what can be turned, or what is wrong with it.
+//! The content of a text: its links, flows, variants and knobs, or its problems.
 
 use crate::Knob;
 use crate::knobs;
@@ -8,10 +8,10 @@ use scenario::read_toml;
 use serde_json::{Value, json};
 use tc::Discipline;
 
-/// Most runs that stand side by side.
+/// The most runs that are compared.
 pub const MOST_VARIANTS: usize = 8;
 
-/// The answer to `Asked::Read`.
+/// The answer to `Request::Read`.
 pub fn answer(text: &str) -> Value {
     let loaded = match load(text) {
         Ok(loaded) => loaded,
@@ -46,7 +46,7 @@ pub fn answer(text: &str) -> Value {
     })
 }
 
-/// The answer to `Asked::Words`.
+/// The answer to `Request::Words`.
 pub fn words(qdisc: &str) -> Value {
     match Discipline::parse(qdisc) {
         Err(error) => json!({

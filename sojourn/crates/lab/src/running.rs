@@ -1,6 +1,6 @@
-//! A run in slices, and what comes of it.
+//! A run in slices, and its results.
 
-use crate::asked::Chosen;
+use crate::request::Chosen;
 use crate::text::{load, refused};
 use metrics::{About, FlowAbout, LinkAbout};
 use scenario::{Loaded, Problem, no_file, realised};
@@ -17,36 +17,36 @@ pub struct Running {
     about: About,
 }
 
-/// The scenario's variants; one that is no sweep is the only one.
+/// The scenario's variants; a scenario without a sweep is the only one.
 pub fn variants(loaded: &Loaded) -> Result<Vec<Loaded>, Vec<Problem>> {
     loaded.variants()
 }
 
 const IN_A_TERMINAL: &str = "run it in a terminal: sojourn run scenario.toml";
 
-/// What of it a page can't run, each with what to do instead.
+/// The parts of a run that a page can't run, each with what to do instead.
 pub fn lacking(run: &realised::Run) -> Vec<Problem> {
-    let mut found = Vec::new();
+    let mut problems = Vec::new();
     if run.offloads {
-        found.push(of_a_kernel("packets of 64 kB (offloads)"));
+        problems.push(of_a_kernel("packets of 64 kB (offloads)"));
     }
     for link in &run.links {
-        found.extend(lacking_of(&link.qdisc));
+        problems.extend(lacking_of(&link.qdisc));
     }
-    let mut told = "";
+    let mut last = "";
     for flow in run.flows.iter().filter(|flow| flow.traffic.tcp().is_some()) {
-        let tcp = flow.traffic.tcp().filter(|tcp| tcp.congestion != told);
+        let tcp = flow.traffic.tcp().filter(|tcp| tcp.congestion != last);
         let Some(tcp) = tcp.filter(|tcp| tcp.simulated().is_none() || tcp.params.own.is_some())
         else {
             continue;
         };
-        told = &tcp.congestion;
-        found.push(match &tcp.params.own {
+        last = &tcp.congestion;
+        problems.push(match &tcp.params.own {
             Some(_) => of_python(&tcp.congestion),
             None => of_a_kernel(&format!("{}, the congestion control", tcp.congestion)),
         });
     }
-    found
+    problems
 }
 
 /// Why a page can't run a discipline.
@@ -68,7 +68,7 @@ fn of_a_kernel(what: &str) -> Problem {
 }
 
 impl Running {
-    /// At its start; or the refusal, as the page shows it.
+    /// A run at its start; or the refusal for the page.
     pub fn new(chosen: &Chosen, seed: u64, packets: bool) -> Result<Running, Value> {
         let problems = |problems: Vec<Problem>| refused(&problems);
         let loaded = load(&chosen.text).map_err(problems)?;
@@ -93,7 +93,7 @@ impl Running {
         Ok(Running { sim: Sim::new(&scenario), scenario, about })
     }
 
-    /// What it is of.
+    /// The links and flows of the run.
     pub fn about(&self) -> Value {
         let About { links, flows, causes, .. } = &self.about;
         let links: Vec<Value> = links
@@ -133,7 +133,7 @@ impl Running {
         })
     }
 
-    /// Goes on by so many events.
+    /// Runs this many further events.
     pub fn go(&mut self, events: u64) -> Value {
         let done = self.sim.run(events);
         json!({ "done": done, "at_ns": self.sim.now().0, "end_ns": self.scenario.duration_ns })
@@ -161,7 +161,7 @@ impl Running {
         (tables, numbers)
     }
 
-    /// Of the packets, drops and marks, those between two times; packets also if they waited then.
+    /// The packets, drops and marks between two times; packets also if they waited then.
     pub fn packets(self, from_ns: u64, until_ns: u64) -> Vec<Table> {
         let (all, _) = self.tables();
         let mut packets = tables::packets::Columns::default();
@@ -177,8 +177,9 @@ impl Running {
                 }
                 "drops" => {
                     let all = tables::drops::Columns::from_table(table).expect("as declared");
-                    let then = |row: &tables::drops::Row| (from_ns..=until_ns).contains(&row.t_ns);
-                    all.rows().filter(then).for_each(|row| drops.push(row));
+                    let within =
+                        |row: &tables::drops::Row| (from_ns..=until_ns).contains(&row.t_ns);
+                    all.rows().filter(within).for_each(|row| drops.push(row));
                 }
                 _ => {}
             }
@@ -187,7 +188,7 @@ impl Running {
     }
 }
 
-/// What numbers need of a run.
+/// The run, as far as numbers depend on it.
 fn about(run: &realised::Run) -> About {
     let link =
         |link: &realised::Link| LinkAbout { name: link.name.clone(), qdisc: link.qdisc.text() };

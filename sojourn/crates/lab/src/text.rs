@@ -1,10 +1,10 @@
-//! A text as a scenario, and problems as the page shows them.
+//! Parses a text as a scenario, and converts problems for the page.
 
 use crate::MOST_TEXT;
 use scenario::{Loaded, Problem, no_file};
 use serde_json::{Value, json};
 
-/// The scenario, or its problems in the order in which they stand.
+/// The scenario, or its problems in the order of the text.
 pub fn load(text: &str) -> Result<Loaded, Vec<Problem>> {
     if text.len() > MOST_TEXT {
         let message = format!("the text is longer than {} KiB", MOST_TEXT >> 10);
@@ -17,12 +17,12 @@ pub fn load(text: &str) -> Result<Loaded, Vec<Problem>> {
     })
 }
 
-/// Problems as the page shows them.
+/// Problems for the page.
 pub fn refused(problems: &[Problem]) -> Value {
     json!({ "problems": problems.iter().map(shown).collect::<Vec<_>>() })
 }
 
-/// One of them.
+/// One problem for the page.
 pub fn shown(problem: &Problem) -> Value {
     json!({
         "message": problem.message,

@@ -1,12 +1,12 @@
-//! Byte queue limits (BQL): the bytes that a driver's ring may hold, learnt from its completions.
+//! Byte queue limits (BQL): the limit of bytes in a driver's ring, learnt from its completions.
 //!
-//! The ring should hold just so much that the transmitter never runs dry between two completions.
-//! What is in it is out of the discipline's reach. The limit grows by what was lacking when the
-//! ring ran empty while packets were held back. While the ring stays busy, once a second the limit
-//! falls by the least slack of that second. The host may queue while the bytes queued are at most
-//! the limit, so one packet overshoots.
+//! The ring should contain just enough bytes that the transmitter never runs dry between two
+//! completions. The discipline can no longer control packets in the ring. The limit grows by the
+//! shortage when the ring ran empty while packets were held back. While the ring stays busy, once a
+//! second the limit falls by the least slack of that second. The host may queue while the queued
+//! bytes are at most the limit, so one packet overshoots.
 //!
-//! Source: T. Herbert, "bql: Byte Queue Limits" (2011), as Linux lib/dynamic_queue_limits.c does it
+//! Source: T. Herbert, "bql: Byte Queue Limits" (2011), as in Linux lib/dynamic_queue_limits.c
 //! (dql_completed; hold time 1 s, least limit 0, first limit 0; its clock counts jiffies, here
 //! Debian's of 4 ms). Deviation: totals never wrap.
 
@@ -14,7 +14,7 @@ use units::{Span, Time};
 
 /// The kernel's jiffy with HZ 250.
 const TICK: Span = Span::from_millis(4);
-/// The slack is taken off after more jiffies than these (slack_hold_time, 1 s).
+/// The slack is subtracted after more jiffies than these (slack_hold_time, 1 s).
 const HOLD_TICKS: u64 = 250;
 /// Linux's `DQL_MAX_LIMIT`, bytes.
 const MOST: u64 = 1_879_048_192;
@@ -29,9 +29,9 @@ pub struct Dql {
     completed: u64,
     /// Bytes of the packet queued last (last_obj_cnt).
     last_packet: u64,
-    /// Nothing may be queued until a completion makes room.
+    /// The queue is stopped until a completion makes room.
     stopped: bool,
-    before: Before,
+    previous: Previous,
     /// The least slack since `slack_since` (lowest_slack); `None`: none seen.
     least_slack: Option<u64>,
     slack_since: Time,
@@ -39,7 +39,7 @@ pub struct Dql {
 
 /// The state at the previous completion.
 #[derive(Clone, Copy, Debug, Default)]
-struct Before {
+struct Previous {
     queued: u64,
     /// Bytes in the ring above the limit (prev_ovlimit).
     over: u64,
@@ -47,7 +47,7 @@ struct Before {
 }
 
 impl Dql {
-    /// What the ring may hold, bytes; one packet may come on top.
+    /// The most bytes in the ring; one packet may exceed it.
     pub fn limit(&self) -> u64 {
         self.limit
     }
@@ -58,7 +58,7 @@ impl Dql {
         self.stopped
     }
 
-    /// A packet went to the ring.
+    /// A packet enters the ring.
     #[inline]
     pub fn queued(&mut self, bytes: u64) {
         self.queued += bytes;
@@ -66,26 +66,29 @@ impl Dql {
         self.stopped = self.is_over();
     }
 
-    /// The host is told at `now` that `bytes` more are sent.
+    /// The driver reports at `now` that `bytes` more are sent.
     pub fn completed(&mut self, bytes: u64, now: Time) {
         let completed = self.completed + bytes;
         let over = (self.queued - self.completed).saturating_sub(self.limit);
         let busy = self.queued > completed;
-        let before = self.before;
-        let before_done = completed >= before.queued;
+        let previous = self.previous;
+        let before_done = completed >= previous.queued;
 
         let mut limit = self.limit;
-        if (over > 0 && !busy) || (before.over > 0 && before_done) {
-            // Starved: packets were held back, and the ring ran empty, at least of what it held at
-            // the previous completion.
-            limit += completed.saturating_sub(before.queued) + before.over;
+        if (over > 0 && !busy) || (previous.over > 0 && before_done) {
+            // Starved: packets were held back, and the ring ran empty, at least of the bytes that
+            // it contained at the previous completion.
+            limit += completed.saturating_sub(previous.queued) + previous.over;
             self.forget_slack(now);
         } else if busy && !before_done {
             // Busy all the time: bytes beyond twice this completion were not needed.
-            let unneeded = (limit + before.over).saturating_sub(2 * bytes);
-            // An overshoot counts only for that part of its packet which was within the limit.
-            let within =
-                if before.over > 0 { before.last_packet.saturating_sub(before.over) } else { 0 };
+            let unneeded = (limit + previous.over).saturating_sub(2 * bytes);
+            // An overshoot counts only for the part of its packet that was within the limit.
+            let within = if previous.over > 0 {
+                previous.last_packet.saturating_sub(previous.over)
+            } else {
+                0
+            };
             let slack = unneeded.max(within);
             let least = self.least_slack.map_or(slack, |least| least.min(slack));
             self.least_slack = Some(least);
@@ -97,10 +100,10 @@ impl Dql {
         limit = limit.min(MOST);
 
         let over = if limit == self.limit { over } else { 0 };
-        self.before = Before { queued: self.queued, over, last_packet: self.last_packet };
+        self.previous = Previous { queued: self.queued, over, last_packet: self.last_packet };
         self.limit = limit;
         self.completed = completed;
-        // A smaller limit alone stops nothing: only a packet that is queued does.
+        // A smaller limit alone does not stop the queue: only a packet that is queued does.
         self.stopped &= self.is_over();
     }
 
@@ -120,8 +123,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Keeps a link of one packet of `bytes` each 1.2 ms busy from a queue that is never empty, for
-    /// `packets` packets.
+    /// Keeps a link busy from a queue that is never empty, for `packets` packets of `bytes`, each
+    /// of which takes 1.2 ms.
     fn saturated(dql: &mut Dql, bytes: u64, packets: u64, from: Time) -> Time {
         let mut now = from;
         for _ in 0..packets {
@@ -145,8 +148,8 @@ mod tests {
 
     #[test]
     fn a_saturated_link_settles_at_two_packets() {
-        // As Linux: 3028 bytes at any rate where each completion is told by itself. With two
-        // packets inside, the third may still go: 3028 bytes are not more than the limit.
+        // As in Linux: 3028 bytes at any rate, if each completion is reported separately. With two
+        // packets inside, the third may still enter: 3028 bytes are not more than the limit.
         let mut dql = Dql::default();
         saturated(&mut dql, 1514, 10_000, Time::ZERO);
         assert_eq!(dql.limit(), 2 * 1514);
@@ -164,8 +167,8 @@ mod tests {
     #[test]
     fn the_second_is_counted_in_ticks() {
         for (at, limit) in [(1003, 100_000), (1004, 98_562)] {
-            let before = Before { queued: 101_438, over: 0, last_packet: 0 };
-            let mut dql = Dql { limit: 100_000, queued: 101_438, before, ..Dql::default() };
+            let previous = Previous { queued: 101_438, over: 0, last_packet: 0 };
+            let mut dql = Dql { limit: 100_000, queued: 101_438, previous, ..Dql::default() };
             dql.completed(49_281, Time(at * MS));
             assert_eq!(dql.limit(), limit, "at {at} ms");
         }
@@ -181,19 +184,19 @@ mod tests {
             now = saturated(&mut dql, 1514, 1, now);
         }
         assert_eq!(dql.limit(), 100_000 - (100_000 + 1438 - 3028));
-        // A completion of 1100 bytes twice is all there was; of the last packet 1400 bytes were
-        // within the limit.
-        let before = Before { queued: 2100, over: 100, last_packet: 1500 };
+        // Twice a completion of 1100 bytes is all the bytes there were; of the last packet 1400
+        // bytes were within the limit.
+        let previous = Previous { queued: 2100, over: 100, last_packet: 1500 };
         let mut dql =
-            Dql { limit: 2000, queued: 2100, last_packet: 1500, before, ..Dql::default() };
+            Dql { limit: 2000, queued: 2100, last_packet: 1500, previous, ..Dql::default() };
         dql.completed(1100, Time(1004 * MS));
         assert_eq!(dql.limit(), 600);
     }
 
     #[test]
     fn a_limit_that_shrinks_stops_nothing_by_itself() {
-        let before = Before { queued: 9000, over: 0, last_packet: 1500 };
-        let mut dql = Dql { limit: 9000, queued: 9000, before, ..Dql::default() };
+        let previous = Previous { queued: 9000, over: 0, last_packet: 1500 };
+        let mut dql = Dql { limit: 9000, queued: 9000, previous, ..Dql::default() };
         dql.completed(1500, Time(1004 * MS));
         assert_eq!((dql.limit(), dql.is_stopped()), (3000, false), "7500 bytes are inside");
         dql.queued(100);
@@ -202,8 +205,8 @@ mod tests {
 
     #[test]
     fn a_queue_that_holds_nothing_back_keeps_its_limit() {
-        // Fewer bytes than the limit at a time, the ring running empty in between: neither starved
-        // nor busy.
+        // Fewer bytes than the limit at a time, and an empty ring in between: neither starved nor
+        // busy.
         let mut dql = Dql { limit: 5000, ..Dql::default() };
         for i in 0..10_000 {
             dql.queued(1514);

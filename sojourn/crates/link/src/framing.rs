@@ -1,9 +1,9 @@
-//! What a link layer adds to an IP packet.
+//! The bytes that a link layer adds to an IP packet.
 //!
-//! Two numbers matter and differ: what the queue discipline counts (on Linux the packet with its
-//! 14-byte Ethernet header) and what occupies the wire (with checksum, preamble and gap, or whole
-//! ATM cells). Source: IEEE 802.3 (18 + 20 bytes around the payload), ITU-T I.363.5 (AAL5: 8-byte
-//! trailer, 48 of 53 bytes a cell), ITU-T G.992.3 annex N (PTM: 65 bytes on the wire for 64).
+//! Two sizes matter and differ: the queue discipline's (on Linux the packet with its 14-byte
+//! Ethernet header) and the wire's (with checksum, preamble and gap, or whole ATM cells). Source:
+//! IEEE 802.3 (18 + 20 bytes around the payload), ITU-T I.363.5 (AAL5: 8-byte trailer, 48 of 53
+//! bytes a cell), ITU-T G.992.3 annex N (PTM: 65 bytes on the wire for 64).
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub struct Framing {
     pub overhead_bytes: u32,
     /// Smallest size on the wire, before cells (Ethernet: 84 with preamble and gap).
     pub minimum_bytes: u32,
-    /// How the wire cuts it.
+    /// The cells on the wire.
     pub cells: Cells,
 }
 
@@ -25,7 +25,7 @@ pub struct Framing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cells {
-    /// Packets go as they are.
+    /// No cells.
     None,
     /// ATM: 48 payload bytes in each 53-byte cell, the last one padded.
     Atm,
@@ -39,6 +39,17 @@ impl Framing {
         Framing { header_bytes: 0, overhead_bytes: 0, minimum_bytes: 0, cells: Cells::None };
 
     /// Bytes on the wire for an IP packet of `ip_bytes`.
+    ///
+    /// # Examples
+    ///
+    /// ```rust
+    /// use link::{Cells, Framing};
+    ///
+    /// let ethernet =
+    ///     Framing { header_bytes: 14, overhead_bytes: 38, minimum_bytes: 84, cells: Cells::None };
+    /// assert_eq!(ethernet.wire_bytes(1500), 1538);
+    /// assert_eq!(ethernet.wire_bytes(40), 84);
+    /// ```
     #[inline]
     pub fn wire_bytes(&self, ip_bytes: u32) -> u64 {
         let framed = u64::from(ip_bytes + self.overhead_bytes).max(u64::from(self.minimum_bytes));

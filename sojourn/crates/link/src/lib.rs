@@ -1,33 +1,34 @@
 //! A link: a queue discipline, a transmitter with a rate, and a wire (`Propagation`).
 //!
-//! Two verbs move it. `send` hands it a packet, `advance` brings it up to date. Both tell an
-//! `Outlet` of each packet that leaves the queue, with the time at which it reaches the far end,
-//! and of each that is dropped or marked. The discipline is dequeued at the time the transmitter
-//! became free, not at the time of the call, so calling late, early or twice changes nothing: a
-//! simulator and a real-time loop see the same link.
+//! Two methods move it. `send` hands it a packet, `advance` brings it up to date. Both report to an
+//! `Outlet` each packet that leaves the queue, with the time at which it reaches the far end, and
+//! each packet that is dropped or marked. The discipline is dequeued at the time at which the
+//! transmitter became free, not at the time of the call. So a late, early or repeated call changes
+//! nothing, and a simulator and a real-time loop see the same link.
 //!
-//! A transmitter that becomes free while nothing is queued dequeues too, and disciplines notice:
+//! A transmitter that becomes free while nothing is queued dequeues too, and this has effects:
 //! fq_codel takes emptied flows off its lists, RED begins an idle period. This dequeue is at the
-//! end of the instant, as in Linux, where it runs in a softirq behind the timers of the same
-//! instant. So a packet that arrives at that very nanosecond is enqueued first, and is what the
-//! dequeue returns. Below a shaper an empty discipline is not dequeued: htb does not dequeue a
-//! class without packets.
+//! end of the instant, as in Linux, where it runs in a softirq after the timers of the same
+//! instant. So a packet that arrives at that nanosecond is enqueued first, and the dequeue returns
+//! it. Below a shaper an empty discipline is not dequeued: htb does not dequeue a class without
+//! packets.
 //!
 //! Between discipline and transmitter there may be a gate: a shaper, a driver's ring with or
-//! without byte queue limits, or both in this order. Then the discipline is dequeued at the time
-//! the gate opened. Packets leave the gate in order, so here too the time of arrival is known at
-//! once. A discipline may hold packets back to a rate of its own (cake). Then the gate opens no
-//! sooner than the discipline gives a packet. What arrives at the nanosecond at which that alone opens
-//! the gate is enqueued behind the dequeue.
+//! without byte queue limits, or both in this order. Then the discipline is dequeued at the time at
+//! which the gate opened. Packets leave the gate in order, so here too the time of arrival is known
+//! at once. A discipline may hold packets back to a rate of its own (cake). Then the gate opens
+//! only when the discipline releases a packet. If that alone opens the gate, a packet that arrives
+//! at the same nanosecond is enqueued after the dequeue.
 //!
-//! Before the discipline there may be a policer, which drops what exceeds its rate. What it drops has
-//! arrived at the link, and the discipline never sees it.
+//! Before the discipline there may be a policer, which drops packets that exceed its rate. They
+//! count as arrived at the link, and the discipline never sees them.
 //!
-//! Behind the wire a tunnel may end (`Replay`), which drops what others have overtaken by too much.
+//! Behind the wire a tunnel may end (`Replay`). It drops packets that too many others have
+//! overtaken.
 //!
 //! Two sizes are counted. The discipline counts the IP packet plus the link-layer header; the
 //! transmitter counts everything on the wire (`Framing`). A transmission that spans a change of
-//! rate takes exactly the time its bits need at the rates in force.
+//! rate takes exactly the time that its bits need at the rates in force.
 
 mod dql;
 mod framing;
@@ -59,36 +60,36 @@ use units::{Rate, Span, Time};
 /// A packet that has left the queue: it is in transmission or in the ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure<B> {
-    /// When it left the queue: its sojourn is `dequeued - packet.enqueued`.
+    /// The time at which it left the queue: its sojourn is `dequeued - packet.enqueued`.
     pub dequeued: Time,
-    /// When its last bit reaches the far end.
+    /// The time at which its last bit reaches the far end.
     pub arrives: Time,
-    /// Why it does not reach the far end: the wire loses it, or a tunnel's end refuses it.
+    /// Why it does not reach the far end: the wire loses it, or a tunnel's end drops it.
     pub lost: Option<Cause>,
-    /// The packet; `size` is again that of the IP packet.
+    /// The packet; `size` is again the size of the IP packet.
     pub packet: Packet<B>,
 }
 
-/// What becomes of a link's packets. Called in order of time.
+/// Receives the events of a link's packets, in order of time.
 pub trait Outlet<B> {
     /// A packet leaves the queue.
     fn departed(&mut self, departure: Departure<B>);
 
-    /// The packet that leaves next arrives a second time, at this time.
+    /// The next packet that leaves arrives a second time, at `arrives`.
     fn doubled(&mut self, packet: &Packet<B>, arrives: Time);
 
     /// The discipline drops or marks a packet at this time.
     fn decided(&mut self, verdict: Verdict<B>, at: Time);
 }
 
-/// An outlet that keeps what it is told.
+/// An outlet that stores all events.
 #[derive(Clone, Debug)]
 pub struct Log<B> {
-    /// What left.
+    /// The packets that left.
     pub departures: Vec<Departure<B>>,
-    /// When packets arrive a second time.
+    /// The times at which packets arrive a second time.
     pub copies: Vec<Time>,
-    /// What was dropped or marked, and when.
+    /// Drops and marks, with their times.
     pub verdicts: Vec<(Verdict<B>, Time)>,
 }
 
@@ -123,9 +124,9 @@ pub struct Counters {
     pub sent_packets: u64,
     /// Their IP bytes.
     pub sent_bytes: u64,
-    /// Their bytes on the wire, framing included: see `Link::wire_bytes`.
+    /// Their bytes on the wire, with framing: see `Link::wire_bytes`.
     wire_bytes: u64,
-    /// Time spent transmitting, ns, counted in whole transmissions: see `Link::busy_ns`.
+    /// Time spent transmitting, ns, in whole transmissions: see `Link::busy_ns`.
     busy_ns: u64,
     /// Time integral of the backlog, packet·ns, up to the last change.
     packet_ns: u128,
@@ -134,33 +135,69 @@ pub struct Counters {
 }
 
 /// One direction of a link.
+///
+/// # Examples
+///
+/// ```rust
+/// use link::{Framing, Impairments, Link, LinkParts, Log, Loss, Propagation, RateStep, Schedule};
+/// use qdisc::{Context, Discipline, DsField, FifoParams, Packet, Params};
+/// use units::{Rng, Span, Time};
+///
+/// let schedule = Schedule::new(vec![RateStep { at_ns: 0, bps: 12_000_000 }], None);
+/// let context = Context {
+///     rate: schedule.rate_at(Time::ZERO),
+///     mtu: 1500,
+///     header_bytes: 0,
+///     root: true,
+///     rng: Rng::new(1, "qdisc"),
+/// };
+/// let rng = |name: &str| Rng::new(1, name);
+/// let wire = Propagation::new(Span::from_millis(10), &Loss::None, &Impairments::default(), rng);
+/// let mut link: Link<u32> = Link::new(LinkParts {
+///     qdisc: Discipline::new(&Params::Pfifo(FifoParams { limit: 10 }), context),
+///     schedule,
+///     framing: Framing::NONE,
+///     wire,
+///     ring: None,
+///     shaper: None,
+///     police: None,
+///     replay_window: None,
+/// });
+/// let ds = DsField::BEST_EFFORT;
+/// let packet = Packet { enqueued: Time::ZERO, flow: 0, size: 1500, ds, body: 7 };
+/// let mut log = Log::default();
+/// link.send(packet, Time::ZERO, &mut log);
+/// // 1 ms of transmission and 10 ms of propagation.
+/// assert_eq!(log.departures[0].arrives, Time(11_000_000));
+/// ```
 pub struct Link<B> {
     qdisc: Discipline<B>,
     schedule: Schedule,
-    /// When the transmitter is or was free.
+    /// The time at which the transmitter becomes or became free.
     free_at: Time,
-    /// The last transmission: most packets are as long as the one before, and take as long.
+    /// The last transmission: most packets have the size of the one before, and take as long.
     last: Transmission,
-    /// It dequeues at the very instant at which it becomes free, before arrivals of that instant
-    /// are enqueued: as ns-2.
+    /// It dequeues at the instant at which it becomes free, before arrivals of that instant are
+    /// enqueued, as in ns-2.
     asks_at_once: bool,
     framing: Framing,
     wire: Propagation,
-    /// Drops what exceeds its rate, before the discipline.
+    /// Drops packets that exceed its rate, before the discipline.
     policer: Option<Box<Policer>>,
-    /// Drops what was overtaken in a tunnel, behind the wire.
+    /// Drops packets that were overtaken in a tunnel, behind the wire.
     replay: Option<Box<Replay>>,
-    /// The shaper and ring between discipline and transmitter, if any.
+    /// The shaper and ring between discipline and transmitter, if there are any.
     gate: Option<Box<Gate>>,
     counters: Counters,
     backlog: Backlog,
     backlog_since: Time,
     peak: Backlog,
-    /// What the discipline has just dropped or marked.
+    /// Drops and marks that the discipline has reported and the outlet has not yet received.
     verdicts: Vec<Verdict<B>>,
 }
 
-/// Of a packet of so many IP bytes, which holds for others too; NO_BYTES where the rate changes.
+/// The transmission of a packet of `ip_bytes`, reused for packets of the same size; NO_BYTES if the
+/// rate changes.
 #[derive(Clone, Copy)]
 struct Transmission {
     ip_bytes: u32,
@@ -170,37 +207,39 @@ struct Transmission {
 
 const NO_BYTES: u32 = u32::MAX;
 
-/// What a link is made of.
+/// The parts of a link.
 pub struct LinkParts<B> {
-    /// Its queue.
+    /// The queue discipline.
     pub qdisc: Discipline<B>,
-    /// Its rate over time.
+    /// The rate over time.
     pub schedule: Schedule,
-    /// What its link layer adds.
+    /// The overhead of the link layer.
     pub framing: Framing,
-    /// How packets cross its wire.
+    /// The wire.
     pub wire: Propagation,
-    /// Its driver's ring.
+    /// The driver's ring.
     pub ring: Option<RingParams>,
-    /// Its shaper, above the ring.
+    /// The shaper, above the ring.
     pub shaper: Option<ShaperParams>,
-    /// Its policer, before the queue.
+    /// The policer, before the queue.
     pub police: Option<PolicerParams>,
-    /// The window of the tunnels' ends behind it, packets.
+    /// The replay window of the tunnels' ends behind it, packets.
     pub replay_window: Option<u32>,
 }
 
 /// A shaper above a ring. A link that has only a shaper, or only a discipline that holds packets
-/// back, has no ring but the transmitter's own descriptor: a packet enters as the last one is out.
+/// back, has no ring but the transmitter's own descriptor. A packet enters when the last one is
+/// out.
 struct Gate {
     shaper: Option<Shaper>,
     ring: Option<Box<Ring>>,
-    /// The discipline holds packets back, as it told last until then (`Qdisc::holds_until`).
+    /// The discipline holds packets back until this time, as last asked (`Qdisc::holds_until`).
     held: Option<Time>,
 }
 
 impl Gate {
-    /// Since when a packet may pass, if one may by `now`; the transmitter is free from `free` on.
+    /// The time since when a packet may pass, if one may by `now`; the transmitter is free from
+    /// `free` on.
     #[inline]
     fn opened_by(&mut self, now: Time, free: Time) -> Option<Time> {
         let below = match &mut self.ring {
@@ -211,7 +250,7 @@ impl Gate {
         (open <= now).then_some(open)
     }
 
-    /// When a packet passes what is above the ring, from this time on.
+    /// The time at which a packet passes the parts above the ring, from `below` on.
     #[inline]
     fn above(&self, below: Time) -> Time {
         let held = self.held.map_or(below, |held| below.max(held));
@@ -224,7 +263,7 @@ impl Gate {
         self.above(self.ring.as_ref().map_or(free, |ring| ring.may_open_at()))
     }
 
-    /// Whether the discipline has held a packet back until just now, and nothing else did.
+    /// Whether the discipline alone has held a packet back until exactly now.
     fn gives_at(&mut self, now: Time, free: Time) -> bool {
         self.held == Some(now) && self.opened_by(now, free) == Some(now) && {
             let held = self.held.take();
@@ -234,7 +273,7 @@ impl Gate {
         }
     }
 
-    /// The discipline has changed.
+    /// Asks the discipline again after a change.
     #[inline]
     fn ask<B: Body>(&mut self, qdisc: &Discipline<B>) {
         if self.held.is_some() {
@@ -276,7 +315,7 @@ impl<B: Body> Link<B> {
     }
 
     /// From now on it dequeues as soon as it is free, as ns-2's link does, where events of one time
-    /// happen in the order in which they were scheduled.
+    /// run in the order in which they were scheduled.
     pub fn ask_at_once(&mut self) {
         self.asks_at_once = true;
     }
@@ -303,15 +342,15 @@ impl<B: Body> Link<B> {
             return;
         }
         if self.schedule.is_unlimited() {
-            // No rate, no queue: the packet is on the wire at once.
+            // Without a rate there is no queue: the packet is on the wire at once.
             packet.enqueued = now;
             let wire_bytes = self.framing.wire_bytes(packet.size);
             self.begin(packet, wire_bytes, (now, now), out);
             return;
         }
-        // A packet that arrives at the very instant at which the transmitter becomes free is
-        // enqueued before the dequeue, as in Linux: there the completion's softirq dequeues, behind
-        // the timers of that instant; and what they send dequeues too.
+        // A packet that arrives at the instant at which the transmitter becomes free is enqueued
+        // before the dequeue, as in Linux. There the completion's softirq dequeues, after the
+        // timers of that instant. A packet that these timers send dequeues, too.
         if self.free_at <= now {
             self.send_to_free(packet, now, out);
         } else {
@@ -319,7 +358,7 @@ impl<B: Body> Link<B> {
         }
     }
 
-    /// Whether the policer lets a packet of so many IP bytes pass.
+    /// Whether the policer passes a packet of `ip_bytes`.
     fn conforms(&mut self, ip_bytes: u32, now: Time) -> bool {
         let bytes = ip_bytes + self.framing.header_bytes;
         self.policer.as_mut().is_none_or(|policer| policer.conforms(bytes, now))
@@ -328,7 +367,7 @@ impl<B: Body> Link<B> {
     /// The policer drops a packet as it arrives.
     #[cold]
     fn police(&mut self, mut packet: Packet<B>, now: Time, out: &mut impl Outlet<B>) {
-        // What happened before is told before.
+        // Earlier events are reported first.
         if now > Time::ZERO {
             self.advance(Time(now.0 - 1), out);
         }
@@ -337,7 +376,7 @@ impl<B: Body> Link<B> {
         out.decided(Verdict::Dropped(packet, Cause::Police), now);
     }
 
-    /// `send` where the transmitter is free, or becomes free before or as the packet arrives.
+    /// `send` if the transmitter is free, or becomes free before or as the packet arrives.
     fn send_to_free(&mut self, packet: Packet<B>, now: Time, out: &mut impl Outlet<B>) {
         if self.asks_at_once {
             self.advance(now, out);
@@ -352,14 +391,14 @@ impl<B: Body> Link<B> {
         }
     }
 
-    /// `send` where the transmitter is free and nothing waits.
+    /// `send` if the transmitter is free and the queue is empty.
     #[inline(always)]
     fn pass(&mut self, mut packet: Packet<B>, now: Time, out: &mut impl Outlet<B>) {
         packet.size += self.framing.header_bytes;
         self.backlog_since = now;
         self.backlog = Backlog { packets: 1, bytes: packet.size.into() };
         self.note_peak();
-        // The transmitter found the queue empty when it became free: idle periods start there.
+        // The transmitter found the queue empty when it became free: idle periods start then.
         let since = (self.free_at < now).then_some(self.free_at);
         let passed = self.qdisc.pass(packet, since, now, &mut self.verdicts);
         self.report_verdicts(now, out);
@@ -367,10 +406,10 @@ impl<B: Body> Link<B> {
             self.backlog = Backlog::default();
             self.transmit(packet, now, out);
         }
-        debug_assert_eq!(self.backlog, self.qdisc.backlog(), "a verdict was not told");
+        debug_assert_eq!(self.backlog, self.qdisc.backlog(), "a verdict was not reported");
     }
 
-    /// Lets every packet leave the queue that is due by `now`.
+    /// Removes from the queue every packet that is due by `now`.
     #[inline]
     pub fn advance(&mut self, now: Time, out: &mut impl Outlet<B>) {
         if self.gate.is_some() {
@@ -384,7 +423,7 @@ impl<B: Body> Link<B> {
         }
     }
 
-    /// The transmitter, which is free, takes the next packet, if the discipline gives one.
+    /// The transmitter, which is free, takes the next packet, if the discipline returns one.
     fn transmit_next(&mut self, out: &mut impl Outlet<B>) -> bool {
         // A packet that arrived while the transmitter was idle leaves at its arrival, not when the
         // transmitter became free. `send` advances before and after it enqueues, so in this case
@@ -397,7 +436,7 @@ impl<B: Body> Link<B> {
         true
     }
 
-    /// A packet, its size still as the discipline counts it, is transmitted.
+    /// Transmits a packet whose size is still the discipline's.
     #[inline(always)]
     fn transmit(&mut self, mut packet: Packet<B>, at: Time, out: &mut impl Outlet<B>) {
         packet.size -= self.framing.header_bytes;
@@ -411,7 +450,7 @@ impl<B: Body> Link<B> {
         self.begin(packet, wire_bytes, (at, finished), out);
     }
 
-    /// Of a packet of so many IP bytes, from `at`.
+    /// The transmission of a packet of `ip_bytes` that begins at `at`.
     fn transmission(&self, ip_bytes: u32, at: Time) -> Transmission {
         let wire_bytes = self.framing.wire_bytes(ip_bytes);
         let finished = self.schedule.finish(at, wire_bytes);
@@ -419,7 +458,7 @@ impl<B: Body> Link<B> {
         Transmission { ip_bytes, wire_bytes, span: finished.since(at) }
     }
 
-    /// Enqueues a packet of so many IP bytes.
+    /// Enqueues a packet whose size is that of the IP packet.
     #[inline(always)]
     fn enqueue(&mut self, mut packet: Packet<B>, now: Time, out: &mut impl Outlet<B>) {
         packet.size += self.framing.header_bytes;
@@ -429,12 +468,12 @@ impl<B: Body> Link<B> {
         self.qdisc.enqueue(packet, now, &mut self.verdicts);
         self.report_verdicts(now, out);
         self.note_peak();
-        debug_assert_eq!(self.backlog, self.qdisc.backlog(), "a verdict was not told");
+        debug_assert_eq!(self.backlog, self.qdisc.backlog(), "a verdict was not reported");
     }
 
     #[inline(always)]
     fn note_peak(&mut self) {
-        // Branches that are hardly ever taken.
+        // Branches that are rarely taken.
         if self.backlog.packets > self.peak.packets {
             self.peak.packets = self.backlog.packets;
         }
@@ -443,7 +482,7 @@ impl<B: Body> Link<B> {
         }
     }
 
-    /// The next packet, its size as the discipline counts it.
+    /// The next packet; its size is still the discipline's.
     #[inline(always)]
     fn dequeue(&mut self, at: Time, out: &mut impl Outlet<B>) -> Option<Packet<B>> {
         self.integrate(at);
@@ -453,14 +492,14 @@ impl<B: Body> Link<B> {
             self.backlog.packets -= 1;
             self.backlog.bytes -= u64::from(packet.size);
         }
-        debug_assert_eq!(self.backlog, self.qdisc.backlog(), "a verdict was not told");
+        debug_assert_eq!(self.backlog, self.qdisc.backlog(), "a verdict was not reported");
         packet
     }
 
-    /// The gate finds the discipline empty.
+    /// Dequeues from an empty discipline, as an open gate does.
     fn dequeue_nothing(&mut self, at: Time, out: &mut impl Outlet<B>) {
         let none = self.qdisc.dequeue(at, &mut self.verdicts);
-        debug_assert!(none.is_none(), "an empty queue gave a packet");
+        debug_assert!(none.is_none(), "an empty queue returned a packet");
         self.report_verdicts(at, out);
     }
 
@@ -482,7 +521,7 @@ impl<B: Body> Link<B> {
         }
     }
 
-    /// Brings the integrals of the backlog up to `now`, when it is about to change.
+    /// Brings the integrals of the backlog up to `now`, before it changes.
     #[inline(always)]
     fn integrate(&mut self, now: Time) {
         let span = now.since(self.backlog_since).0;
@@ -491,8 +530,8 @@ impl<B: Body> Link<B> {
         self.backlog_since = now.max(self.backlog_since);
     }
 
-    /// When `advance` has something to do next: when the transmitter is free (the gate may be open)
-    /// and something waits.
+    /// The next time at which `advance` has work: the transmitter is free (the gate may be open)
+    /// and a packet waits.
     #[inline]
     pub fn next_event(&self) -> Option<Time> {
         if self.backlog.packets == 0 {
@@ -504,19 +543,19 @@ impl<B: Body> Link<B> {
         }
     }
 
-    /// The queue's backlog now, without the packet in transmission and those in the ring.
+    /// The queue's backlog now, without the packets in transmission and in the ring.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }
 
-    /// The largest backlog since the start or the last `forget_peak`; packets and bytes each on
-    /// their own.
+    /// The largest backlog since the start or the last `forget_peak`; packets and bytes are
+    /// independent.
     pub fn peak(&self) -> Backlog {
         self.peak
     }
 
-    /// Starts a new search for the peaks, those of the ring too.
+    /// Resets the peaks, those of the ring too.
     pub fn forget_peak(&mut self) {
         self.peak = self.backlog;
         if let Some(ring) = self.gate.as_mut().and_then(|gate| gate.ring.as_mut()) {
@@ -524,14 +563,14 @@ impl<B: Body> Link<B> {
         }
     }
 
-    /// Brings the ring's counts up to date; nothing leaves the queue.
+    /// Brings the ring's counts up to date; no packet leaves the queue.
     pub fn settle(&mut self, now: Time) {
         if let Some(ring) = self.gate.as_mut().and_then(|gate| gate.ring.as_mut()) {
             ring.settle(now);
         }
     }
 
-    /// Tells the discipline that the schedule has reached a new step at `now`.
+    /// Reports a new step of the schedule at `now` to the discipline.
     pub fn rate_stepped(&mut self, now: Time) {
         let rates = [self.schedule.rate_at(now), self.shaped_rate()];
         if let Some(rate) = rates.into_iter().flatten().min() {
@@ -539,7 +578,7 @@ impl<B: Body> Link<B> {
         }
     }
 
-    /// The driver's ring, as it was when the link was last called.
+    /// The driver's ring, in its state at the last call of the link.
     pub fn ring(&self) -> Option<&Ring> {
         self.gate.as_ref().and_then(|gate| gate.ring.as_deref())
     }
@@ -550,8 +589,8 @@ impl<B: Body> Link<B> {
         self.counters.wire_bytes - waiting
     }
 
-    /// The bits the link could carry from `from` to `to`, at the rate of its transmitter or its
-    /// shaper, whichever is slower.
+    /// The bits that the link could carry from `from` to `to`, at the rate of its transmitter or
+    /// its shaper, whichever is slower.
     pub fn capacity_bits(&self, from: Time, to: Time) -> Option<u128> {
         self.schedule.capacity_bits(from, to, self.shaped_rate())
     }
@@ -561,7 +600,7 @@ impl<B: Body> Link<B> {
         &self.qdisc
     }
 
-    /// The discipline, for replays to tell it what it can't know. The link alone enqueues and
+    /// The discipline, for replays that report to it what it can't know. Only the link enqueues and
     /// dequeues.
     pub fn qdisc_mut(&mut self) -> &mut Discipline<B> {
         &mut self.qdisc
@@ -599,14 +638,15 @@ impl<B: Body> Link<B> {
         self.gate.as_ref().and_then(|gate| gate.shaper.as_ref()).map(Shaper::rate)
     }
 
-    /// `send` where there is a gate.
+    /// `send` if there is a gate.
     fn send_to_gate(&mut self, packet: Packet<B>, now: Time, out: &mut impl Outlet<B>) {
         if self.gate.as_ref().is_none_or(|gate| gate.held.is_none()) {
             self.advance_through_gate(now, out);
         } else if now > Time::ZERO {
-            // What comes as the transmitter becomes free is enqueued first, as on a plain link. Where
-            // the discipline itself gives a packet just now, it is asked first: in Linux its watchdog
-            // is a timer of the kernel, and the queue runs before what cards received is handed on.
+            // A packet that arrives as the transmitter becomes free is enqueued first, as on a
+            // plain link. If the discipline itself releases a packet now, it is dequeued first: in
+            // Linux its watchdog is a kernel timer, and the queue runs before received packets are
+            // handed on.
             self.advance_through_gate(Time(now.0 - 1), out);
             if self.gate.as_mut().is_some_and(|gate| gate.gives_at(now, self.free_at)) {
                 self.advance_through_gate(now, out);
@@ -617,8 +657,8 @@ impl<B: Body> Link<B> {
             self.dequeue_nothing(open, out);
         }
         self.enqueue(packet, now, out);
-        // And it does so again where the discipline dropped the newcomer (__dev_xmit_skb runs the
-        // discipline whatever became of the packet).
+        // The dequeue repeats if the discipline dropped the arriving packet (__dev_xmit_skb runs
+        // the discipline in every case).
         if self.asks_in_vain(now).is_some() {
             self.dequeue_nothing(now, out);
         }
@@ -628,16 +668,17 @@ impl<B: Body> Link<B> {
         self.advance_through_gate(now, out);
     }
 
-    /// Since when the gate, open by `now`, finds the discipline empty. Below a shaper nothing asks.
+    /// The time since when the gate, open by `now`, finds the discipline empty. Below a shaper it
+    /// never dequeues then.
     fn asks_in_vain(&mut self, now: Time) -> Option<Time> {
         let gate = self.gate.as_mut().filter(|gate| gate.shaper.is_none())?;
         if self.backlog.packets > 0 { None } else { gate.opened_by(now, self.free_at) }
     }
 
-    /// `advance` where there is a gate: each packet passes when the gate opened, and its time in
-    /// the ring and the transmitter is known then.
+    /// `advance` if there is a gate: each packet passes at the time at which the gate opened, and
+    /// its times in the ring and the transmitter are known then.
     fn advance_through_gate(&mut self, now: Time, out: &mut impl Outlet<B>) {
-        let mut gate = self.gate.take().expect("only links with a gate come here");
+        let mut gate = self.gate.take().expect("only links with a gate get here");
         while self.backlog.packets > 0
             && let Some(open) = gate.opened_by(now, self.free_at)
         {
@@ -646,11 +687,11 @@ impl<B: Body> Link<B> {
             if let Some(ring) = &mut gate.ring {
                 ring.settle(at);
             }
-            let passed = self.dequeue(at, out);
+            let dequeued = self.dequeue(at, out);
             gate.ask(&self.qdisc);
-            let Some(mut packet) = passed else {
-                // What it has dropped may have counted against its rate, or it knows only now until
-                // when it gives none.
+            let Some(mut packet) = dequeued else {
+                // The packets it has dropped may have counted against its rate, or it knows only
+                // now until when it holds packets back.
                 if gate.held.is_some_and(|held| held > at) {
                     continue;
                 }
@@ -802,10 +843,11 @@ mod tests {
         }
         l.advance(Time(0), &mut log);
         assert_eq!((l.backlog().packets, log.verdicts.len()), (2, 0));
-        // The first one's last bit is out: two still wait, and the fourth finds no room.
+        // The last bit of the first packet is out: two packets still wait, and there is no room for
+        // the fourth.
         l.send(packet(3), Time(MS), &mut log);
         assert_eq!((l.backlog().packets, log.verdicts.len()), (1, 1));
-        // A moment later there is some.
+        // 1 ns later there is room.
         l.send(packet(4), Time(MS + 1), &mut log);
         assert_eq!((l.backlog().packets, log.verdicts.len()), (2, 1));
     }

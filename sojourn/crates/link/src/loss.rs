@@ -1,21 +1,21 @@
-//! What a wire loses: nothing, each packet independently, or in bursts.
+//! Losses of a wire: none, each packet independently, or in bursts.
 //!
 //! Bursts follow Gilbert and Elliott's two-state chain, with the names of netem's `gemodel`: `p`
-//! good to bad, `r` bad to good, the probability of loss in each state. Or they follow the four
+//! good to bad, `r` bad to good, and the probability of loss in each state. Or they follow the four
 //! states of netem's `state` (S. Salsano, F. Ludovici, A. Ordine, D. Giannuzzi, "Definition of a
 //! general and intuitive loss model for packet networks and its implementation in the Netem module
-//! in the Linux kernel", 2012). Either chain steps once a packet.
+//! in the Linux kernel", 2012). Either chain takes a step for each packet.
 
 use serde::{Deserialize, Serialize};
 use units::Rng;
 
-/// The law, as the scenario gives it. Probabilities are fractions.
+/// The law in a scenario. Probabilities are fractions.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "law", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Loss {
-    /// A perfect wire.
+    /// No losses.
     None,
-    /// Each packet with the same probability.
+    /// Each packet is lost with the same probability.
     Random {
         /// The probability.
         probability: f64,
@@ -31,28 +31,28 @@ pub enum Loss {
         /// Loss probability in the good state (netem's 1-k).
         good_loss: f64,
     },
-    /// Four states: 1 received in a gap, 2 received within a burst, 3 lost within a burst, 4 lost by
-    /// itself in a gap, behind which the gap goes on.
+    /// Four states: 1 received in a gap, 2 received within a burst, 3 lost within a burst, 4 a
+    /// single loss in a gap.
     States {
         /// A burst begins.
         p13: f64,
-        /// It ends with a loss.
+        /// The burst ends with a loss.
         p31: f64,
-        /// Within it packets are received again.
+        /// Within the burst packets are received again.
         p32: f64,
-        /// And lost again.
+        /// Within the burst packets are lost again.
         p23: f64,
         /// An isolated loss.
         p14: f64,
     },
 }
 
-/// The law with its state and rng.
+/// The law with its state and its generator.
 #[derive(Clone, Debug)]
 pub struct LossLaw {
     law: Loss,
     bad: bool,
-    /// Of four.
+    /// The present state of the four, from 1.
     state: u8,
     rng: Rng,
 }
@@ -77,7 +77,7 @@ impl LossLaw {
             }
             Loss::States { p13, p31, p32, p23, p14 } => {
                 let drawn = self.rng.unit();
-                // The first of the two that may be drawn, else the second, else it stays.
+                // The first of two possible changes, else the second, else no change.
                 let or = |first: (f64, u8), second: (f64, u8), stay| match drawn {
                     drawn if drawn < first.0 => first.1,
                     drawn if drawn < first.0 + second.0 => second.1,

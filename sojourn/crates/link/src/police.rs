@@ -1,19 +1,19 @@
-//! A policer before the queue: tc's action police, which drops what exceeds a rate.
+//! A policer before the queue: tc's action police, which drops packets that exceed a rate.
 //!
-//! A bucket fills with tokens at the rate and has room for the burst. A packet for which there are
-//! tokens takes them and goes on to the queue. One for which there are not is dropped, and the
-//! bucket is as it was. Nothing waits, so a policer adds no delay and holds no burst back: what
-//! passes in any time t is at most burst + rate · t.
+//! A bucket fills with tokens at the rate and has room for the burst. A packet that finds enough
+//! tokens takes them and enters the queue. Any other packet is dropped, and the bucket does not
+//! change. No packet waits, so a policer adds no delay and keeps no burst back: the bytes that pass
+//! in any time t are at most burst + rate · t.
 //!
 //! Source: tc-police(8); Linux net/sched/act_police.c (6.12) for the arithmetic:
 //!
 //! - Tokens are ns at the rate (`BytePace`). The burst is a time too, in ticks of 64 ns, rounded
 //!   down as tc rounds it.
 //! - Tokens are counted when a packet conforms, for at most a full bucket's time.
-//! - A packet larger than `mtu` is dropped, whatever tokens there are.
+//! - A packet larger than `mtu` is dropped, however many tokens there are.
 //!
-//! Deviations: no peak rate, no average rate, and packets that exceed are dropped: nothing is
-//! reclassified. A packet counts as the link's discipline counts it, and `overhead` on top.
+//! Deviations: no peak rate, no average rate, and packets that exceed the rate are dropped, never
+//! reclassified. A packet has the size that the link's discipline counts, plus `overhead`.
 
 use serde::{Deserialize, Serialize};
 use units::{BytePace, Time};
@@ -22,13 +22,13 @@ use units::{BytePace, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicerParams {
-    /// Rate, bit/s; a byte a second at least.
+    /// Rate, bit/s; at least a byte a second.
     pub bps: u64,
     /// The room of the bucket, bytes.
     pub burst_bytes: u64,
     /// The largest packet that may pass, bytes.
     pub mtu_bytes: u32,
-    /// Added to what the discipline counts, bytes.
+    /// Added to the discipline's size of a packet, bytes.
     pub overhead_bytes: u32,
 }
 
@@ -41,7 +41,7 @@ pub struct Policer {
     pace: BytePace,
     room: i64,
     tokens: i64,
-    /// When they were counted.
+    /// The time at which they were counted.
     counted: Time,
     largest: u32,
     overhead: u32,
@@ -63,17 +63,17 @@ impl Policer {
         }
     }
 
-    /// Whether a packet, of so many bytes as the discipline counts them, may pass now. Called in
-    /// order of time.
+    /// Whether a packet of `bytes`, as the discipline counts them, may pass now. Called in order of
+    /// time.
     #[inline]
     pub fn conforms(&mut self, bytes: u32, now: Time) -> bool {
         if bytes > self.largest {
             return false;
         }
         let since = i64::try_from(now.since(self.counted).0).unwrap_or(i64::MAX);
-        let come = since.min(self.room);
+        let new = since.min(self.room);
         let needed = self.pace.time(u64::from(bytes) + u64::from(self.overhead));
-        let left = self.room.min(self.tokens + come) - needed;
+        let left = self.room.min(self.tokens + new) - needed;
         if left < 0 {
             return false;
         }
@@ -133,7 +133,7 @@ mod tests {
             overhead_bytes: 100,
         };
         let mut p = Policer::new(params);
-        assert!(p.conforms(1500, Time::ZERO), "the overhead is no part of the size");
+        assert!(p.conforms(1500, Time::ZERO), "the size limit does not include the overhead");
         assert!(!p.conforms(1, Time::ZERO), "1600 bytes are taken");
     }
 }

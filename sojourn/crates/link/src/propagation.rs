@@ -1,13 +1,14 @@
-//! How a packet crosses the wire: the delay and how it varies, loss, reordering, duplication, slots.
+//! The wire: its delay and the variation of it, loss, reordering, duplication, slots.
 //!
-//! The words are netem's (tc-netem(8)), and so is the arithmetic: correlated numbers of 32 bits, the
-//! tables of distributions in 8192ths of a standard deviation, the counter of `gap`, a packet both
-//! lost and doubled that is one packet. Every law draws from a stream of its own, so that none
-//! changes another's rng, and the card of the kernel's guest (simnic) draws the same numbers.
+//! The words are netem's (tc-netem(8)), and so is the arithmetic: correlated numbers of 32 bits,
+//! tables of distributions in 8192ths of a standard deviation, and the counter of `gap`. A packet
+//! that is both lost and doubled arrives once, also as in netem. Each law draws from its own
+//! stream, so that none changes another's draws, and the card of the kernel's guest (simnic) draws
+//! the same numbers.
 //!
-//! Deviations from netem: packets keep their order under jitter unless they may `overtake`; those of
-//! a `slot` are delivered together when it opens, and a slot is opened by the first packet behind
-//! the one before it (netem's next slot is chosen when its queue is looked at).
+//! Deviations from netem: packets keep their order under jitter unless they may `overtake`. The
+//! packets of a `slot` are delivered together when it opens. The first packet after a slot opens
+//! the next one; netem chooses the next slot when it looks at its queue.
 
 use crate::loss::{Loss, LossLaw};
 use qdisc::{DsField, Ecn};
@@ -15,44 +16,45 @@ use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
 use units::{Rng, Span, Time};
 
-/// What a wire does besides delaying every packet alike. Probabilities and correlations are in
-/// units of 2^-32.
+/// Impairments besides a delay that is the same for all packets. Probabilities and correlations are
+/// in units of 2^-32.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Impairments {
     /// The delay differs from packet to packet.
     pub jitter: Option<DelayJitter>,
-    /// Some packets take no time.
+    /// Some packets have no delay.
     pub reorder: Option<Reordering>,
     /// Some packets arrive twice.
     pub duplicate: Option<Duplication>,
     /// Packets are collected and delivered together.
     pub slot: Option<Slots>,
-    /// Steps of the delay, the first at 0; empty: it is the link's `delay_ns`.
+    /// Steps of the delay, the first at 0; empty: the link's `delay_ns`.
     pub delay_steps: Vec<DelayStep>,
-    /// The steps begin again after this many ns.
+    /// The steps repeat after this many ns.
     pub delay_period_ns: Option<u64>,
-    /// A packet of a shorter delay arrives before one that left sooner. Otherwise it arrives with
-    /// it, behind it.
+    /// A packet with a shorter delay may arrive before an earlier packet. Otherwise it arrives at
+    /// the same time, after it.
     pub overtake: bool,
-    /// What becomes of the ECN field.
+    /// The action on the ECN field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn: Option<EcnRemark>,
 }
 
-/// What a box on the way does to ECN fields, which none should (RFC 9331 §5.4.1.1).
+/// An action of a box on the path on ECN fields; no box should have one (RFC 9331, section
+/// 5.4.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum EcnRemark {
-    /// All becomes Not-ECT.
+    /// Every field becomes Not-ECT.
     Bleach,
     /// ECT(1) becomes ECT(0).
     Ect1ToEct0,
-    /// All becomes CE, what was Not-ECT too.
+    /// Every field becomes CE, Not-ECT too.
     Ce,
 }
 
 impl EcnRemark {
-    /// Every one, and its name.
+    /// Every action with its name.
     pub const ALL: [(&str, EcnRemark); 3] = [
         ("bleach", EcnRemark::Bleach),
         ("ect1 to ect0", EcnRemark::Ect1ToEct0),
@@ -64,7 +66,7 @@ impl EcnRemark {
         EcnRemark::ALL.iter().find(|(_, remark)| *remark == self).map_or("", |(name, _)| name)
     }
 
-    /// What becomes of this field.
+    /// The field after the action.
     pub fn of(self, ecn: Ecn) -> Ecn {
         match (self, ecn) {
             (EcnRemark::Bleach, _) => Ecn::NotEct,
@@ -75,7 +77,7 @@ impl EcnRemark {
     }
 }
 
-/// From this time on packets take so long.
+/// The delay of packets from this time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DelayStep {
@@ -85,75 +87,77 @@ pub struct DelayStep {
     pub delay_ns: u64,
 }
 
-/// Each packet's own part of the delay.
+/// The delay's part that differs from packet to packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DelayJitter {
-    /// The most of `uniform`, either way; of the others the standard deviation. ns.
+    /// ns: for `uniform` the greatest deviation in either direction, for others the standard
+    /// deviation.
     pub scale_ns: u64,
-    /// With the packet before it.
+    /// The correlation with the packet before.
     pub correlation: u32,
-    /// How it is distributed.
+    /// The distribution.
     pub distribution: Distribution,
 }
 
-/// netem's distributions. The last three have their tables' moments.
+/// netem's distributions. The last three have the moments of their tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
-    /// Even from the scale below the delay to the scale above it.
+    /// Uniform from the scale below the delay to the scale above it.
     Uniform,
     /// Normal, cut at four standard deviations.
     Normal,
-    /// Pareto's with a tail of 3, less its mean, cut at four.
+    /// Pareto with a tail exponent of 3, minus its mean, cut at four.
     Pareto,
-    /// A quarter of the normal and three quarters of Pareto's, of the same rank.
+    /// A quarter of Normal plus three quarters of Pareto, of the same rank.
     ParetoNormal,
 }
 
-/// A packet in a `gap`, with this probability, takes no time, and so passes those under way.
+/// A packet with a position in the `gap` has no delay, with this probability, and so overtakes
+/// packets on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reordering {
     /// In units of 2^-32.
     pub probability: u64,
-    /// With the draw before it.
+    /// The correlation with the draw before.
     pub correlation: u32,
     /// At least `gap - 1` packets are delayed between two that aren't.
     pub gap: u32,
 }
 
-/// A packet arrives twice with this probability.
+/// A packet arrives twice, with this probability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Duplication {
     /// In units of 2^-32.
     pub probability: u64,
-    /// With the draw before it.
+    /// The correlation with the draw before.
     pub correlation: u32,
 }
 
-/// Packets are delivered in slots, as where stations take turns.
+/// Packets are delivered in slots, as if stations took turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Slots {
-    /// A slot opens this long after the first packet behind the slot before it, at least, ns.
+    /// The least time from the first packet after a slot until the next slot opens, ns.
     pub min_ns: u64,
-    /// At most.
+    /// The greatest such time, ns.
     pub max_ns: u64,
-    /// It takes so many packets; `None`: all.
+    /// The most packets of a slot; `None`: no limit.
     pub packets: Option<u32>,
-    /// It is full when it has taken so many IP bytes.
+    /// The IP bytes after which a slot is full.
     pub bytes: Option<u32>,
 }
 
 /// Entries of a distribution's table.
 pub const TABLE_ENTRIES: usize = 4096;
-/// Of a standard deviation.
+/// Units of a standard deviation.
 const TABLE_SCALE: i64 = 8192;
 
 impl Distribution {
-    /// Every distribution with its word.
+    /// Every distribution with netem's word.
     pub const ALL: [(Distribution, &'static str); 4] = [
         (Distribution::Uniform, "uniform"),
         (Distribution::Normal, "normal"),
@@ -166,8 +170,8 @@ impl Distribution {
         Distribution::ALL[self as usize].1
     }
 
-    /// Its quantiles in 8192ths of a standard deviation: those of the tables that iproute2 ships,
-    /// from the formulas. `None`: it has no table.
+    /// Its quantiles in 8192ths of a standard deviation: computed values of the tables that
+    /// iproute2 ships. `None`: it has no table.
     pub fn table(self) -> Option<&'static [i16; TABLE_ENTRIES]> {
         static TABLES: [OnceLock<[i16; TABLE_ENTRIES]>; 4] = [const { OnceLock::new() }; 4];
         (self != Distribution::Uniform)
@@ -178,7 +182,7 @@ impl Distribution {
         let normal = || scaled(normal_quantile((index as f64 + 0.125) / TABLE_ENTRIES as f64));
         let pareto = || {
             let above = 1.0 - index as f64 / TABLE_ENTRIES as f64;
-            // Its mean is 3/2 and its variance 3/4, by which iproute2's table is divided.
+            // The mean is 3/2 and the variance 3/4, by which iproute2's table is divided.
             cut(scaled((libm::pow(above, -1.0 / 3.0) - 1.5) / 0.75))
         };
         let value = match self {
@@ -190,7 +194,7 @@ impl Distribution {
         libm::rint(cut(value)) as i16
     }
 
-    /// The least of it, for a scale in ns; zero or below.
+    /// The least value for a scale in ns; zero or below.
     fn least_ns(self, scale_ns: u64) -> i64 {
         self.table().map_or(-(scale_ns as i64), |table| {
             let least = table.iter().min().expect("a table has entries");
@@ -207,7 +211,7 @@ fn cut(value: f64) -> f64 {
     value.clamp(i16::MIN.into(), i16::MAX.into())
 }
 
-/// Below which a standard normal number is with this probability; by bisection.
+/// The quantile of the standard normal distribution; by bisection.
 fn normal_quantile(probability: f64) -> f64 {
     let (mut low, mut high) = (-8.0, 8.0);
     for _ in 0..48 {
@@ -225,7 +229,7 @@ fn times_table(scale_ns: u64, entry: i16) -> i64 {
 }
 
 impl Impairments {
-    /// Whether the wire is a plain one.
+    /// Whether the wire has only a constant delay.
     pub fn is_none(&self) -> bool {
         let Impairments { jitter, reorder, duplicate, slot, delay_steps, ecn, .. } = self;
         jitter.is_none()
@@ -236,25 +240,25 @@ impl Impairments {
             && delay_steps.len() <= 1
     }
 
-    /// Whether packets may arrive in another order than that in which they left.
+    /// Whether packets may arrive in another order than they left.
     pub fn reorders(&self) -> bool {
         let varies = self.jitter.is_some() || self.delay_steps.len() > 1;
         self.reorder.is_some() || (self.overtake && varies)
     }
 
-    /// The least time that a packet is on the wire, of a link with this delay.
+    /// The least time that a packet is on the wire of a link with this delay.
     pub fn least_delay(&self, delay_ns: u64) -> Span {
         if self.reorder.is_some() {
             return Span::ZERO;
         }
         let steps = self.delay_steps.iter().map(|step| step.delay_ns).min();
         let jitter = self.jitter.map_or(0, |j| j.distribution.least_ns(j.scale_ns));
-        // A packet that comes as a slot opens waits for none.
+        // A packet that arrives as a slot opens does not wait.
         Span(steps.unwrap_or(delay_ns).saturating_add_signed(jitter))
     }
 }
 
-/// Numbers of 32 bits, each drawn towards the one before it (netem's get_crandom).
+/// Numbers of 32 bits, each correlated with the one before (netem's get_crandom).
 #[derive(Clone, Debug)]
 struct Correlated {
     rho: u32,
@@ -284,17 +288,17 @@ fn fraction(most: u64, bits: u64) -> u64 {
     ((u128::from(most) * u128::from(bits)) >> 32) as u64
 }
 
-/// What becomes of a packet on the wire.
+/// The result for a packet on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Crossing {
     pub lost: bool,
-    /// When it arrives; it means nothing if it is lost.
+    /// The time at which it arrives; undefined if it is lost.
     pub arrives: Time,
-    /// When it arrives a second time.
+    /// The time at which it arrives a second time.
     pub again: Option<Time>,
 }
 
-/// A wire with its rng.
+/// A wire with its generators.
 #[derive(Clone, Debug)]
 pub struct Propagation {
     delay: Span,
@@ -309,18 +313,18 @@ struct Law {
     reorder: Correlated,
     duplicate: Correlated,
     slot: Rng,
-    /// Packets delayed since the last that wasn't.
+    /// Packets delayed since the last one without delay.
     delayed: u32,
-    /// When the latest of the packets that keep their order arrives.
+    /// The latest arrival of the packets that keep their order.
     in_order: Time,
-    /// The slot that opened last, or is to open, and what it still takes.
+    /// The last or next slot to open, and its remaining room.
     slot_opens: Time,
     slot_packets: u64,
     slot_bytes: i64,
 }
 
 impl Propagation {
-    /// A wire of this delay and these laws; `rng` gives the stream of each by its name.
+    /// A wire with this delay and these laws; `rng` returns the stream of a law by its name.
     pub fn new(
         delay: Span,
         loss: &Loss,
@@ -355,7 +359,7 @@ impl Propagation {
         self.delay
     }
 
-    /// A packet of `ip_bytes` whose last bit leaves at `finished`.
+    /// A packet of `ip_bytes` crosses; its last bit leaves at `finished`.
     #[inline]
     pub(crate) fn cross(&mut self, ip_bytes: u32, ds: &mut DsField, finished: Time) -> Crossing {
         match &mut self.law {
@@ -387,7 +391,7 @@ impl Law {
     }
 
     fn arrives(&mut self, delay: Span, ip_bytes: u32, finished: Time) -> Time {
-        if self.passes_all() {
+        if self.skips_delay() {
             return finished;
         }
         let arrives = finished + self.delay_of_one(self.delay_at(delay, finished));
@@ -399,11 +403,11 @@ impl Law {
         self.in_order
     }
 
-    fn passes_all(&mut self) -> bool {
+    fn skips_delay(&mut self) -> bool {
         let Some(reorder) = self.impairments.reorder else { return false };
-        let passes = self.delayed + 1 >= reorder.gap && self.reorder.draw() < reorder.probability;
-        self.delayed = if passes { 0 } else { self.delayed.saturating_add(1) };
-        passes
+        let skips = self.delayed + 1 >= reorder.gap && self.reorder.draw() < reorder.probability;
+        self.delayed = if skips { 0 } else { self.delayed.saturating_add(1) };
+        skips
     }
 
     fn delay_at(&self, delay: Span, now: Time) -> Span {
@@ -459,7 +463,7 @@ mod tests {
         Propagation::new(Span(20 * MS), &Loss::None, &impairments, |name| Rng::new(7, name))
     }
 
-    /// Arrivals of `packets` full packets that leave each `gap_ns`.
+    /// The crossings of `packets` full packets that leave each `gap_ns`.
     fn crossings(impairments: Impairments, packets: u64, gap_ns: u64) -> Vec<Crossing> {
         let mut wire = wire(impairments);
         (0..packets).map(|i| wire.cross(1500, &mut DsField::default(), Time(i * gap_ns))).collect()
@@ -498,7 +502,7 @@ mod tests {
 
     #[test]
     fn the_tables_are_iproute2_s() {
-        // Read off its files: the first, the 1000th, the middle and the last but one.
+        // From its files: the first, the second, the 1001st, the middle and the last but one.
         let at = [0, 1, 1000, 2048, 4094];
         let of = |law: Distribution| at.map(|i| law.table().expect("it has one")[i]);
         let near = |have: [i16; 5], want: [i16; 5]| {
@@ -511,8 +515,8 @@ mod tests {
 
     #[test]
     fn each_distribution_has_the_moments_of_its_words() {
-        // Uniform: the half width over the root of 3. Pareto's tables are divided by the variance,
-        // 3/4, not its root, and cut at four.
+        // Uniform: half the width over the root of 3. Pareto's tables are divided by the variance,
+        // 3/4, rather than its root, and cut at four.
         let expected = [
             (Distribution::Uniform, 0.0, 1.0 / 3f64.sqrt()),
             (Distribution::Normal, 0.0, 1.0),
@@ -520,9 +524,9 @@ mod tests {
             (Distribution::ParetoNormal, -0.0253, 0.8339),
         ];
         for (law, mean, deviation) in expected {
-            let found = crossings(jitter(2 * MS, 0, law), 200_000, 0);
+            let crossed = crossings(jitter(2 * MS, 0, law), 200_000, 0);
             let values: Vec<f64> =
-                found.iter().map(|c| (c.arrives.0 as f64 / MS as f64 - 20.0) / 2.0).collect();
+                crossed.iter().map(|c| (c.arrives.0 as f64 / MS as f64 - 20.0) / 2.0).collect();
             let (m, d) = moments(&values);
             assert!((m - mean).abs() < 0.01 && (d - deviation).abs() < 0.01, "{law:?}: {m} {d}");
         }
@@ -531,14 +535,14 @@ mod tests {
     #[test]
     fn without_overtaking_packets_keep_their_order_and_with_it_they_don_t() {
         let law = jitter(15 * MS, 0, Distribution::Normal);
-        let sorted = |found: &[Crossing]| found.is_sorted_by_key(|c| c.arrives);
+        let sorted = |crossed: &[Crossing]| crossed.is_sorted_by_key(|c| c.arrives);
         assert!(!sorted(&crossings(law.clone(), 1000, MS)));
         assert!(law.reorders());
-        let kept = Impairments { overtake: false, ..law };
-        assert!(sorted(&crossings(kept.clone(), 1000, MS)));
-        assert!(!kept.reorders());
-        let least = kept.least_delay(20 * MS);
-        assert!(crossings(kept, 1000, 0).iter().all(|c| c.arrives.0 >= least.0));
+        let ordered = Impairments { overtake: false, ..law };
+        assert!(sorted(&crossings(ordered.clone(), 1000, MS)));
+        assert!(!ordered.reorders());
+        let least = ordered.least_delay(20 * MS);
+        assert!(crossings(ordered, 1000, 0).iter().all(|c| c.arrives.0 >= least.0));
     }
 
     #[test]
@@ -558,13 +562,15 @@ mod tests {
     #[test]
     fn of_a_gap_of_five_every_fifth_packet_takes_no_time() {
         let reorder = Some(Reordering { probability: 1 << 32, correlation: 0, gap: 5 });
-        let found = crossings(Impairments { reorder, ..Impairments::default() }, 20, MS);
+        let crossed = crossings(Impairments { reorder, ..Impairments::default() }, 20, MS);
         let quick: Vec<usize> =
-            (0..20).filter(|i| found[*i].arrives == Time(*i as u64 * MS)).collect();
+            (0..20).filter(|i| crossed[*i].arrives == Time(*i as u64 * MS)).collect();
         assert_eq!(quick, [4, 9, 14, 19]);
         let some = Some(Reordering { probability: 1 << 30, correlation: 0, gap: 1 });
-        let found = crossings(Impairments { reorder: some, ..Impairments::default() }, 40_000, MS);
-        let quick = found.iter().enumerate().filter(|(i, c)| c.arrives.0 == *i as u64 * MS).count();
+        let crossed =
+            crossings(Impairments { reorder: some, ..Impairments::default() }, 40_000, MS);
+        let quick =
+            crossed.iter().enumerate().filter(|(i, c)| c.arrives.0 == *i as u64 * MS).count();
         assert!((quick as f64 / 40_000.0 - 0.25).abs() < 0.01, "{quick}");
     }
 
@@ -574,10 +580,10 @@ mod tests {
         let law = Impairments { duplicate, ..Impairments::default() };
         let half = Loss::Random { probability: 0.5 };
         let mut wire = Propagation::new(Span(0), &half, &law, |name| Rng::new(3, name));
-        let found: Vec<Crossing> =
+        let crossed: Vec<Crossing> =
             (0..40_000).map(|_| wire.cross(1500, &mut DsField::default(), Time::ZERO)).collect();
         let share = |of: fn(&Crossing) -> bool| {
-            found.iter().filter(|c| of(c)).count() as f64 / found.len() as f64
+            crossed.iter().filter(|c| of(c)).count() as f64 / crossed.len() as f64
         };
         assert!((share(|c| c.lost) - 0.25).abs() < 0.01);
         assert!((share(|c| c.again.is_some()) - 0.25).abs() < 0.01);
@@ -590,7 +596,7 @@ mod tests {
         let arrivals = |slot, gap| -> Vec<u64> {
             crossings(law(slot), 6, gap).iter().map(|c| c.arrives.0 / MS).collect()
         };
-        // Behind the delay of 20 ms; two to a slot.
+        // After the delay of 20 ms; two packets to a slot.
         assert_eq!(arrivals(slot, 0), [25, 25, 30, 30, 35, 35]);
         let all = Slots { packets: None, ..slot };
         assert_eq!(arrivals(all, 2 * MS), [25, 25, 25, 31, 31, 31]);

@@ -1,12 +1,12 @@
-//! The far end of a tunnel that takes no packet twice: anti-replay, as IPsec has it.
+//! The far end of a tunnel with anti-replay, as in IPsec: it never accepts a packet twice.
 //!
-//! The near end numbers a tunnel's packets as they come to the link's queue. The far end keeps the
-//! highest number that has arrived, and drops whatever is a window or more below it: it can't tell
-//! such a packet from one sent again. A queue that lets packets overtake so loses those overtaken by
-//! a window's worth. A copy that the wire makes is dropped, too.
+//! The near end numbers a tunnel's packets as they arrive at the link's queue. The far end stores
+//! the highest number that has arrived, and drops each packet that is a window or more below it. It
+//! can't tell whether such a packet is a repeated one. So a queue that reorders loses packets that
+//! a window of others has overtaken. A copy that the wire makes is dropped, too.
 //!
-//! Source: RFC 4303 §3.4.3 and appendix A2, without its bitmap: nobody here sends a number twice but
-//! a wire that doubles packets. The packets keep their size: no header is added.
+//! Source: RFC 4303, section 3.4.3 and appendix A2, without its bitmap: here only a wire that
+//! doubles packets sends a number twice. The packets keep their size: no header is added.
 
 use qdisc::{Body, Packet};
 
@@ -14,7 +14,7 @@ use qdisc::{Body, Packet};
 #[derive(Clone, Debug)]
 pub struct Replay {
     window: u64,
-    /// Of each tunnel, by its number.
+    /// The numbers of each tunnel, by its index.
     tunnels: Vec<Numbers>,
     /// The number of each packet in the queue, by its place (`Body::place`).
     of_place: Vec<u64>,
@@ -27,7 +27,7 @@ struct Numbers {
 }
 
 impl Replay {
-    /// Before the first packet.
+    /// The state before the first packet.
     pub fn new(window: u32) -> Replay {
         assert!(window > 0, "a window has a packet");
         Replay { window: window.into(), tunnels: Vec::new(), of_place: Vec::new() }
@@ -41,7 +41,7 @@ impl Replay {
         &mut self.tunnels[index]
     }
 
-    /// A packet comes to the queue.
+    /// A packet arrives at the queue and gets a number.
     pub fn number<B: Body>(&mut self, packet: &Packet<B>) {
         let (tunnel, place) = (packet.body.tunnel(), packet.body.place() as usize);
         if tunnel == 0 {
@@ -56,7 +56,7 @@ impl Replay {
         self.of_place[place] = number;
     }
 
-    /// Whether the far end takes a packet for a repeated one.
+    /// Whether the far end drops a packet as a repeated one.
     pub fn refuses<B: Body>(&mut self, packet: &Packet<B>) -> bool {
         let (tunnel, place) = (packet.body.tunnel(), packet.body.place() as usize);
         if tunnel == 0 {
@@ -100,7 +100,7 @@ mod tests {
     fn what_a_window_has_overtaken_is_refused() {
         let mut replay = Replay::new(3);
         (0..5).for_each(|place| replay.number(&packet(1, place)));
-        // The second of five arrives behind the fourth: two below it. The first is three below.
+        // The second of five arrives after the fourth: two below it. The first is three below.
         let refused = [3, 1, 0, 4, 2].map(|place| replay.refuses(&packet(1, place)));
         assert_eq!(refused, [false, false, true, false, false]);
     }

@@ -1,13 +1,13 @@
 //! The driver's ring: packets that have left the discipline and wait for the transmitter.
 //!
-//! A FIFO of N descriptors lies between the discipline and the wire. A packet moves into it as soon
-//! as a descriptor is free and, with BQL, the limit allows it. From then on no discipline can drop
-//! or reorder it. Its descriptor is free again when the host learns that its last bit is out: at
-//! once, or, with coalesced interrupts, some time after the first completion that the host does not
-//! know of. A ring of one descriptor is no ring.
+//! A FIFO of N descriptors lies between the discipline and the wire. A packet enters it as soon as
+//! a descriptor is free and, with BQL, the limit allows it. From then on no discipline can drop or
+//! reorder it. Its descriptor becomes free when the driver learns that its last bit is out. That is
+//! at once, or, with coalesced interrupts, some time after the first completion that was not yet
+//! reported. A ring of one descriptor is the same as no ring.
 //!
-//! As nothing in the ring changes order, the time of each packet's last bit is known when it
-//! enters. `settle` brings the ring up to a time; `opened_by` returns when it would take the next
+//! The ring never changes the order, so the time of each packet's last bit is known when it enters.
+//! `settle` brings the ring up to a time; `opened_by` returns the time at which it accepts the next
 //! packet.
 //!
 //! Source: D. Siemon, "Queueing in the Linux Network Stack" (Linux Journal, 2013); T. Herbert's BQL
@@ -26,27 +26,27 @@ use crate::dql::Dql;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RingParams {
-    /// Packets it can hold, the one in transmission among them.
+    /// Packets in the ring at most, with the one in transmission.
     pub descriptors: u32,
-    /// Whether byte queue limits bound it further.
+    /// Whether byte queue limits apply, too.
     pub bql: bool,
-    /// The host is told of completions this long after the first that it does not know of, ns.
+    /// Completions are reported this long after the first one that was not yet reported, ns.
     pub coalesce_ns: u64,
 }
 
 impl RingParams {
-    /// One descriptor: the transmitter's own, so no ring.
+    /// One descriptor: the transmitter's own, the same as no ring.
     pub const NONE: RingParams = RingParams { descriptors: 1, bql: false, coalesce_ns: 0 };
 }
 
 /// A packet in the ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
-    /// When it left the discipline.
+    /// The time at which it left the discipline.
     pub entered: Time,
-    /// When its transmission begins.
+    /// The start of its transmission.
     pub begins: Time,
-    /// When its last bit is out.
+    /// The time at which its last bit is out.
     pub finished: Time,
     /// Its bytes as the discipline counts them.
     pub bytes: u32,
@@ -54,8 +54,8 @@ pub struct Slot {
     pub wire_bytes: u64,
 }
 
-/// A ring's counts up to the time it was settled to. A sojourn is from leaving the discipline to
-/// the last bit out.
+/// A ring's counts at the time that it was settled to. A sojourn is the time from leaving the
+/// discipline to the last bit out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RingCounters {
     /// Packets whose last bit is out.
@@ -66,19 +66,19 @@ pub struct RingCounters {
     pub packet_ns: u128,
 }
 
-/// A ring and what is in it.
+/// A ring and the packets in it.
 #[derive(Clone, Debug)]
 pub struct Ring {
     descriptors: usize,
     coalesce: Span,
     dql: Option<Dql>,
-    /// Packets that hold a descriptor, in order.
+    /// Packets that occupy a descriptor, in order.
     slots: VecDeque<Slot>,
-    /// How many of them, at the front, are out without the host's knowledge.
+    /// The number of packets at the front that are out and not yet reported.
     out: usize,
-    /// When the host will be told; `NEVER`: it knows of all that are out.
-    tell_at: Time,
-    /// Since when it takes packets; meaningless while it takes none.
+    /// The time of the next interrupt; `NEVER`: every completion is reported.
+    interrupt_at: Time,
+    /// The time since when it accepts packets; undefined while it accepts none.
     open_since: Time,
     backlog: Backlog,
     backlog_since: Time,
@@ -97,7 +97,7 @@ impl Ring {
             dql: params.bql.then(Dql::default),
             slots: VecDeque::new(),
             out: 0,
-            tell_at: Time::NEVER,
+            interrupt_at: Time::NEVER,
             open_since: Time::ZERO,
             backlog: Backlog::default(),
             backlog_since: Time::ZERO,
@@ -107,7 +107,7 @@ impl Ring {
         }
     }
 
-    /// The packets in it, with the one in transmission, at the time it was settled to.
+    /// The packets in it, with the one in transmission, at the time that it was settled to.
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }
@@ -117,7 +117,7 @@ impl Ring {
         self.dql.as_ref().map(Dql::limit)
     }
 
-    /// What it has done up to `now`, to which it was settled.
+    /// Its counts at `now`, to which it was settled.
     pub fn counters(&self, now: Time) -> RingCounters {
         let packet_ns = self.counters.packet_ns + self.integral(now);
         RingCounters { packet_ns, ..self.counters }
@@ -129,7 +129,7 @@ impl Ring {
         (self.most_packets, self.longest)
     }
 
-    /// Starts a new search for the peaks.
+    /// Resets the peaks.
     pub fn forget_peak(&mut self) {
         (self.most_packets, self.longest) = (self.backlog.packets, Span::ZERO);
     }
@@ -139,7 +139,7 @@ impl Ring {
         self.slots.iter().filter(|slot| slot.begins > now).map(|slot| slot.wire_bytes).sum()
     }
 
-    /// Since when it takes packets, if it does by `now`.
+    /// The time since when it accepts packets, if it does by `now`.
     #[inline]
     pub fn opened_by(&mut self, now: Time) -> Option<Time> {
         while !self.is_open() {
@@ -150,14 +150,14 @@ impl Ring {
         (self.open_since <= now).then_some(self.open_since)
     }
 
-    /// The earliest time at which it may take a packet: the next completion may be too small for
+    /// The earliest time at which it may accept a packet: the next completion may be too small for
     /// BQL.
     pub fn may_open_at(&self) -> Time {
         if self.is_open() {
             return self.open_since;
         }
-        if self.tell_at != Time::NEVER {
-            return self.tell_at;
+        if self.interrupt_at != Time::NEVER {
+            return self.interrupt_at;
         }
         self.slots.front().map_or(Time::NEVER, |slot| slot.finished + self.coalesce)
     }
@@ -168,9 +168,9 @@ impl Ring {
         while self.step(now) {}
     }
 
-    /// A packet enters, at `slot.entered`, to which the ring was settled and at which it was open.
+    /// A packet enters at `slot.entered`; the ring was settled to that time and was open.
     pub fn push(&mut self, slot: Slot) {
-        debug_assert!(self.is_open(), "a packet entered a ring that takes none");
+        debug_assert!(self.is_open(), "a packet entered a ring that is not open");
         self.note(slot.entered);
         self.slots.push_back(slot);
         self.backlog.packets += 1;
@@ -186,22 +186,22 @@ impl Ring {
         self.slots.len() < self.descriptors && !self.dql.as_ref().is_some_and(Dql::is_stopped)
     }
 
-    /// The next thing that happens, if it does by `now`: a last bit goes out, or the host is told.
+    /// The next event, if it is due by `now`: a last bit is out, or an interrupt.
     fn step(&mut self, now: Time) -> bool {
         let next_out = self.slots.get(self.out).map_or(Time::NEVER, |slot| slot.finished);
-        // An interrupt reports packets that go out at its very instant.
-        if next_out.min(self.tell_at) > now {
+        // An interrupt reports packets that are out at the same instant.
+        if next_out.min(self.interrupt_at) > now {
             return false;
         }
-        if next_out <= self.tell_at {
-            self.go_out();
+        if next_out <= self.interrupt_at {
+            self.finish_next();
         } else {
-            self.tell();
+            self.interrupt();
         }
         true
     }
 
-    fn go_out(&mut self) {
+    fn finish_next(&mut self) {
         let slot = self.slots[self.out];
         self.note(slot.finished);
         self.out += 1;
@@ -211,14 +211,14 @@ impl Ring {
         self.counters.sent_packets += 1;
         self.counters.sojourn_sum_ns += u128::from(sojourn.0);
         self.longest = self.longest.max(sojourn);
-        if self.tell_at == Time::NEVER {
-            self.tell_at = slot.finished + self.coalesce;
+        if self.interrupt_at == Time::NEVER {
+            self.interrupt_at = slot.finished + self.coalesce;
         }
     }
 
-    fn tell(&mut self) {
+    fn interrupt(&mut self) {
         let was_open = self.is_open();
-        let now = std::mem::replace(&mut self.tell_at, Time::NEVER);
+        let now = std::mem::replace(&mut self.interrupt_at, Time::NEVER);
         let bytes = self.slots.drain(..self.out).map(|slot| u64::from(slot.bytes)).sum();
         self.out = 0;
         if let Some(dql) = &mut self.dql {
@@ -246,7 +246,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Enters at `entered` ms and is out at `finished` ms.
+    /// A packet that enters at `entered` ms and is out at `finished` ms.
     fn slot(entered: u64, finished: u64) -> Slot {
         Slot {
             entered: Time(entered * MS),
@@ -265,7 +265,11 @@ mod tests {
         ring.push(slot(0, 2));
         assert_eq!(ring.opened_by(Time(MS - 1)), None);
         assert_eq!(ring.may_open_at(), Time(MS));
-        assert_eq!(ring.opened_by(Time(9 * MS)), Some(Time(MS)), "asked late, it says when it was");
+        assert_eq!(
+            ring.opened_by(Time(9 * MS)),
+            Some(Time(MS)),
+            "a late call returns the same time"
+        );
         assert_eq!(ring.backlog().packets, 1);
     }
 
@@ -287,7 +291,7 @@ mod tests {
         }
         ring.settle(Time(3 * MS));
         assert_eq!(ring.backlog().packets, 1, "two are out");
-        assert_eq!(ring.opened_by(Time(3 * MS)), None, "but the host does not know");
+        assert_eq!(ring.opened_by(Time(3 * MS)), None, "but not yet reported");
         assert_eq!(
             ring.opened_by(Time(5 * MS)),
             Some(Time(4 * MS)),

@@ -1,12 +1,12 @@
 //! The rate of a link over time: constant, or steps, once or repeated.
 //!
-//! A transmission takes the time its bits need at the rates in force while it lasts, so a link that
-//! slows down in the middle of a packet, or stops, finishes that packet exactly when it should.
+//! A transmission takes the time that its bits need at the rates in force while it lasts. So a link
+//! that slows down or stops in the middle of a packet finishes that packet at the exact time.
 
 use serde::{Deserialize, Serialize};
 use units::{Rate, Span, Time};
 
-/// From `at_ns` on the link runs at `bps` bit/s; 0 is an outage.
+/// From `at_ns` on the link has a rate of `bps` bit/s; 0 is an outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateStep {
@@ -21,12 +21,12 @@ pub struct RateStep {
 pub struct Schedule {
     steps: Vec<RateStep>,
     period: Option<u64>,
-    /// What a whole period carries, bit·ns/s; meaningless without a period.
+    /// The bits of a whole period, bit·ns/s; undefined without a period.
     pass: u128,
 }
 
 impl Schedule {
-    /// Steps that begin anew every `period` ns, if given. No step at all: no rate limit.
+    /// Steps that repeat every `period` ns, if given. No step at all means no rate limit.
     pub fn new(steps: Vec<RateStep>, period: Option<u64>) -> Schedule {
         assert!(steps.first().is_none_or(|s| s.at_ns == 0), "a schedule's first step is at 0");
         assert!(
@@ -38,23 +38,23 @@ impl Schedule {
             "a schedule's period is longer than its steps"
         );
         let mut schedule = Schedule { steps, period, pass: 0 };
-        let whole = schedule.bit_ns(Time::ZERO, Time(period.unwrap_or(0)), u128::MAX);
-        schedule.pass = whole;
+        let pass = schedule.bit_ns(Time::ZERO, Time(period.unwrap_or(0)), u128::MAX);
+        schedule.pass = pass;
         schedule
     }
 
-    /// Whether the link has no rate at all.
+    /// Whether the link has no rate limit.
     #[inline]
     pub fn is_unlimited(&self) -> bool {
         self.steps.is_empty()
     }
 
-    /// Whether the rate ever changes.
+    /// Whether the rate never changes.
     pub fn is_constant(&self) -> bool {
         self.steps.len() <= 1
     }
 
-    /// The rate at `time`; `None` where there is no limit.
+    /// The rate at `time`; `None`: there is no limit.
     pub fn rate_at(&self, time: Time) -> Option<Rate> {
         if self.steps.is_empty() {
             return None;
@@ -63,7 +63,7 @@ impl Schedule {
         Some(Rate(self.steps[index].bps))
     }
 
-    /// When the step in force at `time` ends; `Time::NEVER` for the last.
+    /// The end of the step in force at `time`; `Time::NEVER` for the last step.
     pub fn next_change(&self, time: Time) -> Time {
         if self.is_constant() {
             return Time::NEVER;
@@ -72,8 +72,21 @@ impl Schedule {
         self.end_of(index, base)
     }
 
-    /// When a transmission of `bytes` that begins at `start` ends; `Time::NEVER` if the link stops
-    /// for good before that.
+    /// The end of a transmission of `bytes` that begins at `start`; `Time::NEVER` if the link stops
+    /// forever before that.
+    ///
+    /// # Examples
+    ///
+    /// ```rust
+    /// use link::{RateStep, Schedule};
+    /// use units::Time;
+    ///
+    /// // 1500 bytes take 1 ms at 12 Mbit/s. The link stops after 0.5 ms, for 10 ms.
+    /// let steps = [(0, 12_000_000), (500_000, 0), (10_500_000, 12_000_000)];
+    /// let steps = steps.map(|(at_ns, bps)| RateStep { at_ns, bps });
+    /// let schedule = Schedule::new(steps.to_vec(), None);
+    /// assert_eq!(schedule.finish(Time(0), 1500), Time(11_000_000));
+    /// ```
     #[inline]
     pub fn finish(&self, start: Time, bytes: u64) -> Time {
         match self.steps.as_slice() {
@@ -83,8 +96,8 @@ impl Schedule {
         }
     }
 
-    /// The time `bytes` take at the fastest rate in force before `end`: no transmission is quicker.
-    /// `None`: the link stops for good, or does not run before `end`.
+    /// The time that `bytes` take at the fastest rate in force before `end`: no transmission is
+    /// quicker. `None`: the link stops forever, or does not run before `end`.
     pub fn least_time(&self, bytes: u64, end: Time) -> Option<Span> {
         if self.finish(Time::ZERO, bytes) == Time::NEVER {
             return None;
@@ -96,7 +109,7 @@ impl Schedule {
         }
     }
 
-    /// The bits the link can carry from `from` to `to` if it never runs faster than `most`.
+    /// The bits that the link can carry from `from` to `to`, never faster than `most`.
     pub fn capacity_bits(&self, from: Time, to: Time, most: Option<Rate>) -> Option<u128> {
         let most = most.map_or(u128::MAX, |rate| u128::from(rate.0));
         if self.steps.is_empty() {
@@ -126,7 +139,7 @@ impl Schedule {
         bit_ns
     }
 
-    /// Of one pass of a schedule that repeats.
+    /// The same in one pass of a schedule that repeats.
     fn pass_bit_ns(&self, most: u128) -> u128 {
         let each = (0..self.steps.len()).map(|index| {
             let (begins, ends) = (self.steps[index].at_ns, self.end_of(index, 0).0);
@@ -158,7 +171,7 @@ impl Schedule {
                 && at.0.is_multiple_of(period)
                 && left > self.pass
             {
-                // Whole passes at once: they may be nanoseconds long, and the transmission hours.
+                // Whole passes at once: a pass may take nanoseconds, and the transmission hours.
                 let passes = (left - 1) / self.pass;
                 left -= passes * self.pass;
                 at += Span(
@@ -194,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_transmission_spans_steps_and_passes() {
-        // 8 bit/s for 1 s, 16 bit/s for 1 s, again and again: 3 bytes a pass.
+        // 8 bit/s for 1 s, then 16 bit/s for 1 s, repeated: 3 bytes a pass.
         let schedule = Schedule::new(steps(&[(0, 8), (1_000_000_000, 16)]), Some(2_000_000_000));
         assert_eq!(schedule.finish(Time(0), 3), Time(2_000_000_000));
         assert_eq!(schedule.finish(Time(0), 4), Time(3_000_000_000));
@@ -213,19 +226,18 @@ mod tests {
             let each = (from..to).map(|at| schedule.rate_at(Time(at)).expect("it has one").0);
             for most in [None, Some(Rate(10))] {
                 let least = |bps: u64| u128::from(most.map_or(bps, |rate| bps.min(rate.0)));
-                let whole = each.clone().map(least).sum::<u128>() / 1_000_000_000;
+                let bits = each.clone().map(least).sum::<u128>() / 1_000_000_000;
                 let most_bits = most.map_or(u128::MAX, |rate| u128::from(rate.0));
                 let bit_ns = schedule.bit_ns(Time(from), Time(to), most_bits);
                 assert_eq!(bit_ns, each.clone().map(least).sum(), "{from} to {to}");
-                assert_eq!(schedule.capacity_bits(Time(from), Time(to), most), Some(whole));
+                assert_eq!(schedule.capacity_bits(Time(from), Time(to), most), Some(bits));
             }
         }
     }
 
     #[test]
     fn a_transmission_over_very_many_passes_is_reckoned_not_walked() {
-        // 1 bit/s in every other nanosecond: 1500 bytes take 24 000 s, but for the outage at the
-        // end.
+        // 1 bit/s in every other nanosecond: 1500 bytes take 24 000 s, less the outage at the end.
         let schedule = Schedule::new(steps(&[(0, 1), (1, 0)]), Some(2));
         assert_eq!(schedule.finish(Time(0), 1500), Time(24_000_000_000_000 - 1));
         assert_eq!(schedule.finish(Time(1), 1500), Time(24_000_000_000_000 + 1));
@@ -247,8 +259,8 @@ mod tests {
 
     #[test]
     fn no_transmission_is_quicker_than_at_the_fastest_rate_before_the_end() {
-        // 8 Mbit/s for the last of three seconds, after an outage and 4 Mbit/s: a byte takes 1 µs
-        // at best.
+        // 8 Mbit/s for the last of three seconds, after an outage and 4 Mbit/s: a byte takes at
+        // least 1 µs.
         let schedule = Schedule::new(
             steps(&[(0, 0), (1_000_000_000, 4_000_000), (2_000_000_000, 8_000_000)]),
             None,
@@ -261,7 +273,7 @@ mod tests {
             "it does not run before the end"
         );
         assert_eq!(Schedule::new(vec![], None).least_time(1, Time(1)), Some(Span::ZERO));
-        // What does not go out before a link stops for good never does.
+        // Bytes that are not sent before a link stops forever are never sent.
         let stops = Schedule::new(steps(&[(0, 8), (1_000_000_000, 0)]), None);
         assert_eq!(stops.least_time(1, Time(3_000_000_000)), Some(Span(1_000_000_000)));
         assert_eq!(stops.least_time(2, Time(3_000_000_000)), None);

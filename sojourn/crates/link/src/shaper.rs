@@ -1,14 +1,15 @@
 //! A token bucket below the discipline: tc's htb with one class.
 //!
-//! Tokens are ns at the rate. They are capped at the burst. A packet may leave while tokens >= 0 and
-//! is charged after, so tokens become negative and the next packet waits until they are 0 again. In
-//! any time t at most burst + rate · t bytes pass, and the one packet that makes tokens negative.
-//! Rounding adds a little: a packet's time is rounded down to whole ns (`units::BytePace`), and the
-//! burst's time to the ticks in which tc passes it to the kernel.
+//! Tokens are ns at the rate. They are capped at the burst. A packet may leave while tokens >= 0
+//! and is charged afterwards, so tokens become negative and the next packet waits until they are 0
+//! again. In any time t at most burst + rate · t bytes pass, plus the one packet that makes tokens
+//! negative. Rounding adds a little: a packet's time is rounded down to whole ns
+//! (`units::BytePace`), and the burst's time to the ticks in which tc passes it to the kernel.
 //!
 //! Source: M. Devera, "HTB Linux queuing discipline manual, user guide" (2002), and tc-htb(8); Linux
 //! 6.12's sch_htb and iproute2 6.1 for the arithmetic. Deviation: `ceil` is `rate` and `cburst` is
-//! `burst` (tc's own `cburst` would stay at 1600 bytes and make a larger `burst` alone useless).
+//! `burst` (tc's own `cburst` would stay at 1600 bytes, which makes a larger `burst` alone
+//! useless).
 
 use serde::{Deserialize, Serialize};
 use units::{BytePace, Rate, Span, Time};
@@ -23,19 +24,20 @@ pub struct ShaperParams {
     pub bps: u64,
     /// The most tokens, bytes.
     pub burst_bytes: u64,
-    /// Added to what the discipline counts (`overhead`), bytes.
+    /// Added to the discipline's size of a packet (`overhead`), bytes.
     pub overhead_bytes: u32,
-    /// Least that a packet is charged, before cells (`mpu`), bytes.
+    /// Least bytes that a packet is charged, before cells (`mpu`).
     pub minimum_bytes: u32,
     /// `linklayer atm` charges whole cells.
     pub cells: crate::Cells,
 }
 
-/// The most that a class owes, and the longest time for which tokens come, ns (htb's mbuffer).
+/// The greatest debt of a class, and the longest time for which tokens are added, ns (htb's
+/// mbuffer).
 const MOST: i64 = 60_000_000_000;
 
-/// How long a burst takes as tc tells the kernel: whole microseconds in ticks of 64 ns.
-fn told(burst_bytes: u64, bps: u64) -> i64 {
+/// The time of a burst as tc passes it to the kernel: whole microseconds in ticks of 64 ns, in ns.
+fn burst_ns(burst_bytes: u64, bps: u64) -> i64 {
     let bytes_a_second = u128::from((bps / 8).max(1));
     let micros = u128::from(burst_bytes) * 1_000_000 / bytes_a_second;
     i64::try_from(micros * 1_000 / 64 * 64).unwrap_or(i64::MAX)
@@ -49,7 +51,7 @@ pub struct Shaper {
     burst: i64,
     charge: Framing,
     tokens: i64,
-    /// When `tokens` were counted.
+    /// The time at which `tokens` were counted.
     counted: Time,
 }
 
@@ -57,7 +59,7 @@ impl Shaper {
     /// A full bucket.
     pub fn new(params: ShaperParams) -> Shaper {
         assert!(params.bps > 0, "a shaper has a rate");
-        let burst = told(params.burst_bytes, params.bps);
+        let burst = burst_ns(params.burst_bytes, params.bps);
         let charge = Framing {
             header_bytes: 0,
             overhead_bytes: params.overhead_bytes,
@@ -73,19 +75,20 @@ impl Shaper {
         self.rate
     }
 
-    /// The time from which a packet may leave: past, or when tokens will be 0 again.
+    /// The time from which a packet may leave: in the past, or the time at which tokens will be 0
+    /// again.
     #[inline]
     pub fn ready_at(&self) -> Time {
         self.counted + Span(self.tokens.min(0).unsigned_abs())
     }
 
-    /// A packet of `bytes` as the discipline counts them leaves at `now`.
+    /// A packet of `bytes`, as the discipline counts them, leaves at `now`.
     #[inline]
     pub fn charge(&mut self, bytes: u32, now: Time) {
         debug_assert!(now >= self.ready_at(), "a packet left while the shaper was in debt");
-        let come = i64::try_from(now.since(self.counted).0).unwrap_or(MOST).min(MOST);
+        let new = i64::try_from(now.since(self.counted).0).unwrap_or(MOST).min(MOST);
         let cost = self.pace.time(self.charge.wire_bytes(bytes));
-        self.tokens = (self.burst.min(self.tokens + come) - cost).max(1 - MOST);
+        self.tokens = (self.burst.min(self.tokens + new) - cost).max(1 - MOST);
         self.counted = now;
     }
 }
@@ -141,7 +144,7 @@ mod tests {
             assert_eq!(now, Time((packets - 1) * 6_665_932));
             s.charge(1514, now);
         }
-        // 1600 bytes take 7044.58 us: tc tells 7044, in ticks of 64 ns.
+        // 1600 bytes take 7044.58 us: tc passes 7044, in ticks of 64 ns.
         assert_eq!(odd(1_817_003, 1600).burst, 7_043_968);
     }
 

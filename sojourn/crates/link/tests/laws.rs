@@ -83,7 +83,7 @@ fn codel() -> Params {
     })
 }
 
-/// Its average decays while it is asked in vain, so it notices when it is asked.
+/// Its average decays when a dequeue finds it empty, so such dequeues show in the result.
 fn red() -> Params {
     Params::Red(RedParams::Linux(LinuxRedParams {
         limit: 400_000,
@@ -100,7 +100,7 @@ fn red() -> Params {
     }))
 }
 
-/// It holds packets back by itself; what it drops counts against its rate.
+/// It holds packets back by itself; dropped packets count against its rate.
 fn cake(bandwidth: u64) -> Params {
     Params::Cake(CakeParams {
         bandwidth: Some(bandwidth),
@@ -152,13 +152,13 @@ fn tbf(rate: u64) -> Params {
     })
 }
 
-/// Packets to send: when (ns) and how large.
+/// Packets to send: time (ns) and size.
 type Arrivals = Vec<(u64, u32)>;
 
-/// What became of them, to compare whole.
+/// The results for all packets, for comparisons.
 #[derive(Debug, PartialEq)]
 struct Story {
-    /// Packet, size, when it left the queue, when its last bit was out.
+    /// Packet, size, time of leaving the queue, time of the last bit.
     left: Vec<(u32, u32, Time, Time)>,
     dropped: usize,
     /// The discipline's own state: RED's average.
@@ -171,8 +171,8 @@ struct Story {
     busy_ns: u64,
 }
 
-/// Sends the packets, calls the link whenever it asks for it and at the `wakeups` besides, and then
-/// runs on until `end`.
+/// Sends the packets, calls the link whenever it asks for a call and also at `wakeups`, and then
+/// runs until `end`.
 fn drive(spec: &Spec, arrivals: &Arrivals, punctual: bool, wakeups: &[u64], end: u64) -> Story {
     let mut link = spec.link();
     let mut log: Log<u32> = Log::default();
@@ -218,7 +218,7 @@ fn drive(spec: &Spec, arrivals: &Arrivals, punctual: bool, wakeups: &[u64], end:
 const HOUR: u64 = 3_600_000 * MS;
 
 fn any_arrivals() -> impl Strategy<Value = Arrivals> {
-    // Bursts and pauses: three in four packets come with the one before.
+    // Bursts and pauses: three in four packets arrive together with the one before.
     let gap = prop_oneof![3 => Just(0u64), 1 => 0..8 * MS];
     prop::collection::vec((gap, 40u32..=1500), 1..200).prop_map(|packets| {
         let mut at = 0;
@@ -309,8 +309,8 @@ proptest! {
         prop_assert!(story.ring_most <= descriptors);
         for (i, &(_, _, entered, _)) in story.left.iter().enumerate() {
             let inside = story.left[..=i].iter().filter(|p| p.3 > entered || p.2 == entered).count();
-            // Of those that entered at this instant some may be out at this instant: behind them no
-            // rate stands.
+            // Some of the packets that entered at this instant may be out at this instant: no rate
+            // limits them.
             prop_assert!(inside <= descriptors as usize || spec.rate.is_empty(), "{inside} inside");
         }
     }
@@ -327,7 +327,7 @@ proptest! {
     fn a_ring_below_a_fifo_delays_no_packet_and_leaves_no_link_idle(
         rate in any_rate(), arrivals in any_arrivals(), descriptors in 1u32..40, bql: bool,
     ) {
-        // Where every completion is told at once, each last bit is out exactly when it is on the
+        // If every completion is reported at once, each last bit is out at the same time as on the
         // link without a ring.
         let plain = drive(&Spec { rate: rate.clone(), ..Spec::plain() }, &arrivals, true, &[], HOUR);
         let ringed = drive(&Spec { rate, ..Spec::ring(descriptors, bql) }, &arrivals, true, &[], HOUR);
@@ -340,8 +340,8 @@ proptest! {
     fn a_ring_of_one_is_no_ring(
         spec in any_spec(), arrivals in any_arrivals(), rate in 1_000_000u64..RATE,
     ) {
-        // A link without a rate and without a shaper asks its discipline nothing, so it stays out
-        // of this.
+        // A link without a rate and without a shaper never dequeues an empty discipline, so this
+        // law excludes it.
         let without = Spec { rate: steady(rate), ring: None, shaper: None, ..spec };
         let with = Spec { ring: Some(RingParams::NONE), ..without.clone() };
         let (without, with) =
@@ -359,8 +359,8 @@ proptest! {
         for (i, first) in story.left.iter().enumerate() {
             let mut before_last = 0;
             for (packets, last) in story.left[i..].iter().enumerate() {
-                // The last packet may take the bucket into debt; what left before it was paid for,
-                // but for what is less than a ns.
+                // The last packet may take the bucket into debt; the packets before it were paid
+                // for, except for less than a ns each.
                 let ns = last.2.since(first.2).0 + packets as u64;
                 let earned = u128::from(shaper.bps) * u128::from(ns);
                 let allowed = 8_000_000_000 * u128::from(shaper.burst_bytes) + earned;
@@ -374,12 +374,13 @@ proptest! {
     fn a_shaper_with_tokens_and_a_backlog_is_never_idle(
         arrivals in any_arrivals(), bps in 500_000u64..20_000_000, burst in 0u64..6000,
     ) {
-        // A packet leaves when it has come, the one before has left and the bucket is out of debt;
-        // in bytes and reals.
+        // A packet leaves after it has arrived, the one before has left and the bucket is out of
+        // debt; in bytes and reals.
         let spec = Spec { rate: vec![], shaper: Some(htb(bps, burst)), ..Spec::plain() };
         let story = drive(&spec, &arrivals, true, &[], HOUR);
         prop_assert_eq!(story.left.len(), arrivals.len());
-        // tc tells the burst's time in whole µs, of which ticks are 64 ns. Of a packet's a ns may be missing.
+        // tc passes the burst's time in whole µs, in ticks of 64 ns. A packet's time may lack one
+        // ns.
         let per_ns = (bps / 8) as f64 / 1e9;
         let burst = (burst * 1_000_000 / (bps / 8) * 1000 / 64 * 64) as f64 * per_ns;
         let (mut tokens, mut counted) = (burst, 0.0f64);
@@ -394,8 +395,8 @@ proptest! {
     }
 }
 
-/// Whether each of these packets passes a policer: by when its bucket would be full again, as an
-/// ATM switch polices (ITU-T I.371, virtual scheduling). What a packet takes is whole ns.
+/// Whether each of these packets passes a policer, by the time at which its bucket would be full
+/// again, as an ATM switch polices (ITU-T I.371, virtual scheduling). A packet's time is whole ns.
 fn policed(arrivals: &Arrivals, bps: u64, burst: u64) -> Vec<bool> {
     let pace = BytePace::new(bps);
     // tc counts the burst in ticks of 64 ns.
@@ -432,7 +433,7 @@ proptest! {
 
 #[test]
 fn a_ring_of_one_is_no_ring_where_a_newcomer_is_dropped_at_an_empty_queue() {
-    // RED's idle time ends with the large packet, for which there is no room, and begins anew.
+    // RED's idle time ends with the large packet, for which there is no room, and begins again.
     let Params::Red(RedParams::Linux(red)) = red() else { panic!("red is Linux's") };
     let small = Params::Red(RedParams::Linux(LinuxRedParams { limit: 1_400, ..red }));
     let arrivals = vec![(0, 700), (0, 700), (0, 700), (3 * MS, 1500), (4 * MS, 700)];
@@ -453,7 +454,7 @@ fn overload(seconds: u64) -> Arrivals {
 
 #[test]
 fn what_lies_in_a_ring_is_out_of_the_discipline_s_reach() {
-    // CoDel holds its own queue at the target, but 256 packets lie below it. With BQL three do.
+    // CoDel keeps its own queue at the target, but 256 packets lie below it; with BQL, three.
     let longest = |bql| {
         let spec = Spec { qdisc: codel(), ..Spec::ring(256, bql) };
         let story = drive(&spec, &overload(20), true, &[], HOUR);
@@ -490,8 +491,8 @@ fn what_comes_as_the_transmitter_becomes_free_or_below_a_shaper_finds_the_discip
     let order = |ring, shaper, comes: u64| {
         let mut link = Spec { qdisc: fq_codel.clone(), ring, shaper, ..Spec::plain() }.link();
         let mut log = Log::default();
-        // A packet of flow 1 is sent until 1 ms, its quantum is spent. Then one of flow 2; while
-        // that is sent one of flow 1 comes and one of flow 3.
+        // A packet of flow 1 is in transmission until 1 ms, and its quantum is spent. Then one of
+        // flow 2 is; during that transmission one packet of flow 1 arrives and one of flow 3.
         for (body, flow, at) in [(0, 1, 0), (1, 2, comes), (2, 1, comes), (3, 3, comes)] {
             let packet =
                 Packet { enqueued: Time::ZERO, flow, size: 1500, ds: DsField::BEST_EFFORT, body };
@@ -501,11 +502,11 @@ fn what_comes_as_the_transmitter_becomes_free_or_below_a_shaper_finds_the_discip
         log.departures.iter().map(|d| d.packet.body).collect::<Vec<_>>()
     };
     for ring in [None, Some(RingParams { descriptors: 1, bql: false, coalesce_ns: 0 })] {
-        // Asked in vain, fq_codel took flow 1 off its lists, and it is new again, as flow 3 behind
-        // it. Else flow 1 is an old one.
+        // The dequeue of an empty fq_codel took flow 1 off its lists, so it is new again, as is
+        // flow 3 after it. Otherwise flow 1 is an old flow.
         assert_eq!(order(ring, None, MS + 1), [0, 1, 2, 3]);
         assert_eq!(order(ring, None, MS), [0, 1, 3, 2]);
-        // One that holds nothing back.
+        // A shaper that holds nothing back.
         let shaper = Some(htb(10 * RATE, 15_000));
         assert_eq!(
             [MS, MS + 1].map(|comes| order(ring, shaper, comes)),
@@ -541,7 +542,7 @@ fn a_shaper_wakes_the_link_at_the_very_time_its_debt_is_paid() {
 
 #[test]
 fn a_discipline_that_holds_packets_back_is_asked_when_it_gives_one() {
-    // 1500 bytes take 3 ms at cake's 4 Mbit/s, and 1 ms on the wire or none.
+    // 1500 bytes take 3 ms at cake's 4 Mbit/s, and 1 ms or no time on the wire.
     for rate in [steady(RATE), vec![]] {
         let wire = if rate.is_empty() { 0 } else { MS };
         let mut link = Spec { rate, qdisc: cake(4_000_000), ring: None, ..Spec::plain() }.link();
@@ -594,7 +595,7 @@ fn what_comes_or_was_sent_makes_a_link_ask_before_the_discipline_s_timer() {
 
 #[test]
 fn what_comes_as_a_discipline_gives_a_packet_of_itself_is_enqueued_behind_it() {
-    // The second of the flow is due at 3 ms, when one of a flow without a backlog comes.
+    // The second packet of the flow is due at 3 ms, when one of a flow without a backlog arrives.
     let order = |rate| {
         let mut link = Spec { rate, qdisc: cake(4_000_000), ring: None, ..Spec::plain() }.link();
         let mut log = Log::default();
@@ -607,7 +608,7 @@ fn what_comes_as_a_discipline_gives_a_packet_of_itself_is_enqueued_behind_it() {
         log.departures.iter().map(|d| d.packet.body).collect::<Vec<_>>()
     };
     assert_eq!(order(vec![]), [0, 1, 3, 2]);
-    // Where the transmitter becomes free just then, it asks once what comes is there.
+    // If the transmitter becomes free at that time, it dequeues once the packet is enqueued.
     assert_eq!(order(vec![RateStep { at_ns: 0, bps: 4_000_000 }]), [0, 3, 1, 2]);
 }
 
@@ -624,7 +625,7 @@ fn a_link_that_stops_for_good_fills_its_ring_and_waits() {
     }
     let end = Time(HOUR);
     link.advance(end, &mut log);
-    // Two got out; four lie in the ring, the first of them half transmitted.
+    // Two packets are out; four are in the ring, the first of them half transmitted.
     assert_eq!((log.departures.len(), link.backlog().packets), (6, 4));
     assert_eq!(link.next_event(), Some(Time::NEVER));
     let ring = link.ring().expect("it has one");

@@ -64,19 +64,19 @@ pub fn welch(before: &[f64], after: &[f64]) -> Interval {
         squares / (values.len() - 1) as f64 / values.len() as f64
     };
     let shares = [share(before, from), share(after, to)];
-    let together = shares[0] + shares[1];
-    if together == 0.0 {
+    let sum = shares[0] + shares[1];
+    if sum == 0.0 {
         return Interval::around(difference, 0.0);
     }
     let spread = shares[0] * shares[0] / (before.len() - 1) as f64
         + shares[1] * shares[1] / (after.len() - 1) as f64;
-    // At equal variances the quotient is whole but for rounding.
-    let freedom = libm::floor(together * together / spread + 1e-9).max(1.0);
-    Interval::around(difference, student_t975(freedom as u64) * libm::sqrt(together))
+    // At equal variances the quotient is a whole number, except for rounding.
+    let freedom = libm::floor(sum * sum / spread + 1e-9).max(1.0);
+    Interval::around(difference, student_t975(freedom as u64) * libm::sqrt(sum))
 }
 
 /// The 0.975 quantile of Student's t distribution, by bisection of its closed form for whole
-/// degrees of freedom (one at least).
+/// degrees of freedom (at least one).
 pub fn student_t975(degrees: u64) -> f64 {
     // t(0.975, 1) = 12.706 is the largest.
     let (mut low, mut high) = (0.0, 16.0);
@@ -121,17 +121,17 @@ mod tests {
 
     #[test]
     fn a_mean_has_the_interval_worked_out_by_hand() {
-        let found = mean_ci95(&[3.0, 4.0, f64::NAN, 5.0]);
-        assert_eq!(found.mean, 4.0);
-        assert!((found.ci95 - 2.484).abs() < 5e-4);
+        let computed = mean_ci95(&[3.0, 4.0, f64::NAN, 5.0]);
+        assert_eq!(computed.mean, 4.0);
+        assert!((computed.ci95 - 2.484).abs() < 5e-4);
         assert!(mean_ci95(&[7.0]).ci95.is_nan() && mean_ci95(&[]).mean.is_nan());
     }
 
     #[test]
     fn welchs_interval_is_the_one_worked_out_by_hand() {
-        let found = welch(&[1.0, 2.0, 3.0], &[11.0, 12.0, 13.0]);
-        assert_eq!(found.value, 10.0);
-        assert!((found.high - 10.0 - 2.776 * 0.8165).abs() < 1e-3);
+        let computed = welch(&[1.0, 2.0, 3.0], &[11.0, 12.0, 13.0]);
+        assert_eq!(computed.value, 10.0);
+        assert!((computed.high - 10.0 - 2.776 * 0.8165).abs() < 1e-3);
         assert_eq!(welch(&[1.0, 1.0], &[2.0, 2.0]).low, 1.0);
         assert!(welch(&[1.0], &[2.0, 3.0]).low.is_nan());
     }

@@ -1,22 +1,22 @@
-//! Numbers from tables: pure functions, and what they make of a seed's tables.
+//! Numbers from tables: pure functions, and the numbers of a seed.
 //!
-//! Everything leaves the warm-up out: an engine's totals and histograms already do, time lines are
-//! cut here. T is what remains, duration less warm-up. Rates are fractions (0..1), times ms,
-//! goodput Mbit/s (10^6). What can't be said (no sample, no rate limit) is NaN.
+//! All numbers leave the warm-up out: an engine's totals and histograms already do, time lines are
+//! cut here. T is the rest, duration minus warm-up. Rates are fractions (0..1), times ms, goodput
+//! Mbit/s (10^6). A number without a value (no sample, no rate limit) is NaN.
 //!
-//! | number | what it is |
+//! | number | meaning |
 //! |---|---|
 //! | utilisation | bits on the wire / bits the link could have carried in T |
 //! | goodput | bytes handed to the receiving application in T, times 8, / T |
 //! | sojourn | mean: sum / packets. p50, p95, p99: from the histogram, linear inside a bin |
 //! | drop_rate | dropped / arrived packets, at the queue |
-//! | loss_rate | lost / (lost + received) packets: of those whose end is known |
+//! | loss_rate | lost / (lost + received) packets: packets in flight at the end do not count |
 //! | jain | (sum x)^2 / (n sum x^2) over the goodput x of the endless TCP flows (Jain, Chiu, Hawe 1984) |
-//! | late_rate | datagrams that came later than `LATE_MS` after they were sent, or never / all of them |
+//! | late_rate | datagrams that arrived later than `LATE_MS` after they were sent, or never / all datagrams |
 //! | mean, ci95 | over seeds: mean, and half the width of its 95 % confidence interval (Student's t) |
 
+mod encoding;
 mod intervals;
-mod kept;
 mod samples;
 mod seed;
 mod value;
@@ -30,20 +30,20 @@ pub use samples::{
 pub use seed::{About, FlowAbout, LinkAbout, Seed, Tables, of_seed};
 pub use value::{Value, over_seeds};
 
-/// part / whole; NaN when there is no whole.
+/// part / whole; NaN if the whole is 0.
 pub fn ratio(part: f64, whole: f64) -> f64 {
     if whole == 0.0 { f64::NAN } else { part / whole }
 }
 
 /// Bits on the wire over the bits the link could have carried; NaN for a link without a rate limit,
-/// and of bytes that nothing counted.
+/// and for bytes that were not counted.
 ///
-/// A packet counts when its transmission begins, so the last one may reach beyond the end: up to a
-/// packet more than the link could have carried is all of it. What is above 1 beyond that is of a
-/// shaper, which lets its burst and the framing that it does not charge through on top of its rate.
+/// A packet counts when its transmission begins, so the last one may extend beyond the end: up to
+/// one packet more than the link could have carried is 1. A greater share is due to a shaper, which
+/// lets its burst pass, and framing that it does not charge, on top of its rate.
 pub fn utilisation(wire_bytes: f64, capacity_bits: Option<f64>) -> f64 {
     match capacity_bits {
-        // `min` would take its other operand for a NaN.
+        // `min` would return its other operand for a NaN.
         _ if wire_bytes.is_nan() => f64::NAN,
         None | Some(0.0) => f64::NAN,
         Some(capacity) if wire_bytes * 8.0 <= capacity + 8.0 * LONGEST_PACKET => {
@@ -61,7 +61,7 @@ pub fn goodput_mbps(delivered_bytes: f64, measured_s: f64) -> f64 {
     ratio(delivered_bytes * 8.0 / 1e6, measured_s)
 }
 
-/// Jain's fairness index: 1 when all shares are equal, 1/n when one has everything; NaN without any
+/// Jain's fairness index: 1 if all shares are equal, 1/n if one has everything; NaN without any
 /// share.
 pub fn jain(shares: &[f64]) -> f64 {
     let (sum, squares) =
@@ -84,7 +84,7 @@ mod tests {
     fn a_link_is_used_wholly_above_that_by_what_its_shaper_does_not_charge_and_without_a_rate_not()
     {
         assert_eq!(utilisation(500.0, Some(8000.0)), 0.5);
-        // The last packet reaches beyond the end.
+        // The last packet extends beyond the end.
         assert_eq!(utilisation(1500.0, Some(8000.0)), 1.0);
         // 1.06 Mbyte in cells of 53 bytes, of which a shaper at 8 Mbit/s charged 48.
         assert_eq!(utilisation(1_380_000.0, Some(8e6)), 1.38);

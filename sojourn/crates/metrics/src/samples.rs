@@ -2,13 +2,13 @@
 
 use crate::ratio;
 
-/// Late is what takes longer than this one way. Up to here a call is hardly impaired (ITU-T G.114,
+/// A longer one-way delay than this is late. Up to here a call is hardly impaired (ITU-T G.114,
 /// 2003).
 pub const LATE_MS: f64 = 150.0;
-/// The quantiles that are told, and their names.
+/// The reported quantiles and their names.
 pub const QUANTILES: [(&str, f64); 3] = [("p50", 0.50), ("p95", 0.95), ("p99", 0.99)];
 
-/// Of samples; NaN without one.
+/// The distribution of samples; NaN without a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub struct Distribution {
@@ -31,7 +31,7 @@ pub fn distribution(values: &[f64]) -> Distribution {
     Distribution { min: end(sorted.first()), mean, p50, p95, p99, max: end(sorted.last()) }
 }
 
-/// The q-quantile of ascending samples, linear between them; NaN without one.
+/// The q-quantile of ascending samples, linear between them; NaN without a sample.
 pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let place = q * last as f64;
@@ -42,11 +42,11 @@ pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     if part >= 0.5 { high - (high - low) * (1.0 - part) } else { low + (high - low) * part }
 }
 
-/// The q-quantile of a histogram (least of a bin, where the next begins, count), linear inside a
+/// The q-quantile of a histogram (start of a bin, start of the next bin, count), linear inside a
 /// bin; NaN if it is empty.
 ///
-/// Two bins, 0..10 and 10..30 ns, with 3 and 1 samples: the median is where 2 of the 4 lie below,
-/// 0 + 10 * 2/3.
+/// Two bins, 0..10 and 10..30 ns, with 3 and 1 samples: 2 of the 4 lie below the median 0 + 10 *
+/// 2/3.
 pub fn histogram_quantile(bins: &[(u64, u64, u64)], q: f64) -> f64 {
     let mut filled: Vec<_> = bins.iter().copied().filter(|bin| bin.2 > 0).collect();
     filled.sort_unstable_by_key(|bin| bin.0);
@@ -68,7 +68,7 @@ pub fn histogram_quantile(bins: &[(u64, u64, u64)], q: f64) -> f64 {
 /// without a packet. Of 90 that took 100 to 200 ms and 10 that were lost 45 + 10 are late: 0.55.
 pub fn late_rate(bins: &[(u64, u64, u64)], lost: f64, bound_ms: f64) -> f64 {
     let bound = bound_ms * 1e6;
-    let came: f64 = bins.iter().map(|bin| bin.2 as f64).sum();
+    let received: f64 = bins.iter().map(|bin| bin.2 as f64).sum();
     let late: Vec<f64> = bins
         .iter()
         .map(|&(lower, upper, count)| {
@@ -76,11 +76,11 @@ pub fn late_rate(bins: &[(u64, u64, u64)], lost: f64, bound_ms: f64) -> f64 {
             count as f64 * above.clamp(0.0, 1.0)
         })
         .collect();
-    ratio(pairwise_sum(&late) + lost, came + lost)
+    ratio(pairwise_sum(&late) + lost, received + lost)
 }
 
-/// A sum whose error grows with the logarithm of the number of values: halves are summed apart, and
-/// blocks of up to 128 in eight strands (as NumPy's, bit for bit).
+/// A sum whose error grows with the logarithm of the number of values. Halves are summed
+/// separately, and blocks of up to 128 in eight strands (as in NumPy, bit for bit).
 pub(crate) fn pairwise_sum(values: &[f64]) -> f64 {
     let n = values.len();
     if n < 8 {
@@ -103,7 +103,7 @@ pub(crate) fn pairwise_sum(values: &[f64]) -> f64 {
 }
 
 /// The sum, rounded once: Shewchuk (1997), "Adaptive precision floating-point arithmetic", section
-/// 2.4. A NaN or an infinity among the values makes the sum one.
+/// 2.4. With a NaN or an infinity among the values the sum is one, too.
 pub fn exact_sum(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut parts: Vec<f64> = Vec::new();
     let mut special = 0.0;
@@ -112,7 +112,7 @@ pub fn exact_sum(values: impl IntoIterator<Item = f64>) -> f64 {
             special += x;
             continue;
         }
-        let mut kept = 0;
+        let mut count = 0;
         for at in 0..parts.len() {
             let mut y = parts[at];
             if x.abs() < y.abs() {
@@ -121,20 +121,20 @@ pub fn exact_sum(values: impl IntoIterator<Item = f64>) -> f64 {
             let high = x + y;
             let low = y - (high - x);
             if low != 0.0 {
-                parts[kept] = low;
-                kept += 1;
+                parts[count] = low;
+                count += 1;
             }
             x = high;
         }
-        parts.truncate(kept);
+        parts.truncate(count);
         parts.push(x);
     }
     if special != 0.0 {
         return special;
     }
     let Some(mut high) = parts.pop() else { return 0.0 };
-    // From the largest down, until something is lost; half of a last place goes by what lies below
-    // it.
+    // From the largest part down, until bits are lost; the rest then decides a half of the last
+    // place.
     let mut low = 0.0;
     while let Some(part) = parts.pop() {
         let before = high;

@@ -11,7 +11,7 @@ use crate::value::{Count, Sometimes, numbers};
 use crate::voice::mos;
 use crate::{goodput_mbps, jain, ratio, utilisation};
 
-/// What was run, as far as numbers need it.
+/// The run, as far as numbers depend on it.
 #[derive(Clone, Debug, Deserialize)]
 #[allow(missing_docs)]
 pub struct About {
@@ -19,7 +19,7 @@ pub struct About {
     pub warmup_ns: u64,
     pub links: Vec<LinkAbout>,
     pub flows: Vec<FlowAbout>,
-    /// What the numbers in `drops.cause` stand for.
+    /// The words of the numbers in `drops.cause`.
     pub causes: Vec<String>,
 }
 
@@ -34,22 +34,22 @@ pub struct LinkAbout {
 /// A flow or probe.
 #[derive(Clone, Debug, Deserialize)]
 pub struct FlowAbout {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// A `TrafficKind`'s word; of a measurement bulk or ping. That of a Run from elsewhere may be no
-    /// kind's.
+    /// A `TrafficKind`'s word; in a measurement bulk or ping. A Run from elsewhere may have another
+    /// word.
     pub kind: String,
     /// `None`: not TCP.
     pub congestion: Option<String>,
-    /// Number of the scenario's entry it came from.
+    /// Index of its `[[flow]]` entry.
     pub group: u64,
     /// Numbers of the links that its packets cross.
     pub path: Vec<u32>,
-    /// It transfers a size and completes.
+    /// Whether it transfers a size and completes.
     pub finite: bool,
 }
 
-/// The tables that numbers are made of.
+/// The tables from which numbers are computed.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct Tables {
@@ -100,7 +100,7 @@ numbers! {
 }
 
 numbers! {
-    /// Times of which the least is not told.
+    /// Times without a minimum.
     #[allow(missing_docs)]
     pub struct Times {
         pub mean: f64,
@@ -112,7 +112,7 @@ numbers! {
 }
 
 numbers! {
-    /// A mean over time, and the largest.
+    /// A mean over time, and the maximum.
     #[allow(missing_docs)]
     pub struct MeanAndMost {
         pub mean: f64,
@@ -121,7 +121,7 @@ numbers! {
 }
 
 numbers! {
-    /// A mean, and the longest.
+    /// A mean, and the maximum.
     #[allow(missing_docs)]
     pub struct MeanAndMax {
         pub mean: f64,
@@ -159,7 +159,7 @@ numbers! {
 }
 
 numbers! {
-    /// Transfers that began after the warm-up and were completed, and how long they took.
+    /// Transfers that began after the warm-up and were completed, and their durations.
     #[allow(missing_docs)]
     pub struct Transfers {
         pub completed: u64,
@@ -168,7 +168,7 @@ numbers! {
 }
 
 numbers! {
-    /// The data flows of an entry of the scenario as one. Samples are pooled, goodputs added.
+    /// The data flows of a scenario's entry as one. Samples are pooled, goodputs added.
     #[allow(missing_docs)]
     pub struct Group {
         pub name: String,
@@ -197,7 +197,7 @@ numbers! {
 
 type Bins = Vec<(u64, u64, u64)>;
 
-/// What belongs to each flow and link, cut out once: there may be thousands of both.
+/// The tables by flow and link, split once: there may be thousands of both.
 struct Cut {
     totals: Vec<flows::Row>,
     rtts: Vec<Bins>,
@@ -214,7 +214,7 @@ struct Cut {
 ///
 /// # Panics
 ///
-/// When the tables are not of this scenario: a link or flow without its row of totals.
+/// If the tables are not of this scenario: a link or flow has no row of totals.
 pub fn of_seed(about: &About, tables: &Tables) -> Seed {
     let cut = cut(about, tables);
     let measured_s = about.duration_ns.saturating_sub(about.warmup_ns) as f64 / 1e9;
@@ -228,7 +228,7 @@ pub fn of_seed(about: &About, tables: &Tables) -> Seed {
     let probes = probes.map(|number| probe_numbers(about, &cut, number)).collect();
     let packets = Count(tables.engine.row(0).packets);
     let all: Vec<&Flow> = flows.iter().collect();
-    let (jain, goodput_mbps) = (jain(&endless(&all)), together(&all));
+    let (jain, goodput_mbps) = (jain(&endless(&all)), total_goodput(&all));
     Seed { queues, groups, probes, jain, goodput_mbps, packets, flows }
 }
 
@@ -281,13 +281,13 @@ fn is_speech(kind: &str) -> bool {
     TrafficKind::of(kind).is_some_and(|kind| kind.record().speech)
 }
 
-/// Goodput of the TCP flows that send all the time: those whose shares can be compared.
+/// Goodput of the TCP flows that send all the time: flows whose shares can be compared.
 fn endless(flows: &[&Flow]) -> Vec<f64> {
     let alike = flows.iter().filter(|flow| is_greedy(&flow.kind) && flow.congestion.is_some());
     alike.map(|flow| flow.goodput_mbps).collect()
 }
 
-fn together(flows: &[&Flow]) -> f64 {
+fn total_goodput(flows: &[&Flow]) -> f64 {
     flows.iter().filter(|flow| !is_probe(&flow.kind)).fold(0.0, |sum, flow| sum + flow.goodput_mbps)
 }
 
@@ -295,7 +295,7 @@ fn ms(ns: Option<u64>) -> f64 {
     real(ns) / 1e6
 }
 
-/// What nothing counted is NaN, and so is what is computed of it.
+/// A count that was not observed is NaN, and so is every number from it.
 fn real(count: Option<u64>) -> f64 {
     count.map_or(f64::NAN, |count| count as f64)
 }
@@ -327,7 +327,7 @@ fn queue(about: &About, cut: &Cut, number: usize, flows: &[Flow]) -> Queue {
             max: Count(row.backlog_max_packets),
         },
         ring: row.ring_sent_packets.map(|sent| ring(row, sent)),
-        goodput_mbps: together(&here),
+        goodput_mbps: total_goodput(&here),
         jain: jain(&endless(&here)),
     }
 }
@@ -379,15 +379,15 @@ fn flow(info: &FlowAbout, row: &flows::Row, cut: &Cut, number: usize, measured_s
             p99,
             max: measured(row.rtt_max_ns),
         },
-        transfers: Sometimes(info.finite.then(|| took(cut.completions_ms[number].clone()))),
+        transfers: Sometimes(info.finite.then(|| transfers(cut.completions_ms[number].clone()))),
     }
 }
 
-fn took(ms: Vec<f64>) -> Transfers {
+fn transfers(ms: Vec<f64>) -> Transfers {
     Transfers { completed: ms.len() as u64, completion_ms: distribution(&ms) }
 }
 
-/// The entries of the scenario, in the order of their first flows; probes are no group.
+/// The scenario's entries, in the order of their first flows; probes form no group.
 fn groups(about: &About, cut: &Cut, flows: &[Flow]) -> Vec<Group> {
     let mut members: Vec<(u64, Vec<usize>)> = Vec::new();
     for (number, info) in about.flows.iter().enumerate().filter(|(_, info)| !is_probe(&info.kind)) {
@@ -409,7 +409,7 @@ fn group(about: &About, cut: &Cut, flows: &[Flow], numbers: &[usize]) -> Group {
         let lost = numbers.iter().fold(0.0, |sum, &n| sum + real(cut.totals[n].lost_packets));
         late_rate(&bins, lost, LATE_MS)
     };
-    // Each call sounds as it does: a mean over calls, not a call with the packets of all.
+    // The mean of the calls' scores, rather than the score of a call with the packets of all.
     let sounds = || {
         let each = numbers.iter().map(|&n| mos(&cut.rtts[n], real(cut.totals[n].lost_packets)));
         exact_sum(each) / numbers.len() as f64
@@ -420,18 +420,18 @@ fn group(about: &About, cut: &Cut, flows: &[Flow], numbers: &[usize]) -> Group {
         kind: first.kind.clone(),
         congestion: first.congestion.clone(),
         goodput_mbps: exact_sum(numbers.iter().map(|&n| flows[n].goodput_mbps)),
-        transfers: Sometimes(first.finite.then(|| took(pooled()))),
+        transfers: Sometimes(first.finite.then(|| transfers(pooled()))),
         late_rate: Sometimes(first.congestion.is_none().then(late)),
         mos: Sometimes(is_speech(&first.kind).then(sounds)),
     }
 }
 
 fn probe_numbers(about: &About, cut: &Cut, number: usize) -> Probe {
-    // Requests still under way at the end are neither received nor lost: they are not in the table.
+    // Requests in flight at the end are neither received nor lost: they are not in the table.
     let rtts = &cut.requests[number];
     let answered: Vec<f64> = rtts.iter().flatten().map(|&ns| ns as f64 / 1e6).collect();
     let received = answered.len();
-    // Where losses are not known, only answered requests are in the table.
+    // If losses are not known, only answered requests are in the table.
     let sent = cut.totals[number].lost_packets.map(|_| rtts.len() as u64);
     Probe {
         name: about.flows[number].name.clone(),
@@ -446,11 +446,11 @@ fn probe_numbers(about: &About, cut: &Cut, number: usize) -> Probe {
 /// p50, p95 and p99 of a histogram in ms, between the least and the largest sample; NaN without a
 /// sample.
 ///
-/// A bin begins below the least sample in it and reaches beyond the largest.
+/// A bin begins below its least sample and ends above its largest one, hence the bounds.
 fn quantiles_ms(bins: &Bins, least: Option<f64>, most: Option<f64>) -> [f64; 3] {
     QUANTILES.map(|(_, q)| {
         let value = histogram_quantile(bins, q);
-        // Of NaN neither is true.
+        // With NaN both comparisons are false.
         let value = least.filter(|least| *least > value).unwrap_or(value);
         most.filter(|most| *most < value).unwrap_or(value) / 1e6
     })
@@ -517,7 +517,7 @@ mod tests {
 
     #[test]
     fn a_packet_in_flight_at_the_end_is_neither_lost_nor_received() {
-        // Of 100 packets 10 are still in flight: the loss rate is of the other 90.
+        // Of 100 packets 10 are still in flight: the loss rate is that of the other 90.
         let flow = flows::Row {
             sent_packets: Some(100),
             received_packets: Some(81),

@@ -1,4 +1,4 @@
-//! Numbers as whoever shows them takes them: objects, lists, numbers; and the same over seeds.
+//! Numbers as output shows them: objects, lists, numbers; and their means over seeds.
 
 use crate::intervals::{Spread, mean_ci95};
 use crate::samples::Distribution;
@@ -15,16 +15,16 @@ pub enum Value {
     Object(Vec<(String, Value)>),
 }
 
-/// What a field of a struct of numbers becomes; `None`: it is left out.
+/// The value of a field of a struct of numbers; `None`: it is left out.
 pub(crate) trait Field {
     fn value(self) -> Option<Value>;
 }
 
-/// A field that only some have.
+/// A field that some objects lack.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sometimes<T>(pub Option<T>);
 
-/// A count, which an engine may not have seen.
+/// A count that an engine may not have observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count(pub Option<u64>);
 
@@ -38,8 +38,8 @@ macro_rules! numbers {
         impl From<$name> for $crate::Value {
             fn from(from: $name) -> $crate::Value {
                 let fields = [$( (stringify!($field), $crate::value::Field::value(from.$field)) ),+];
-                let there = fields.into_iter().filter_map(|(name, value)| Some((name.into(), value?)));
-                $crate::Value::Object(there.collect())
+                let present = fields.into_iter().filter_map(|(name, value)| Some((name.into(), value?)));
+                $crate::Value::Object(present.collect())
             }
         }
 
@@ -112,17 +112,17 @@ impl Field for Distribution {
 }
 
 /// The seeds' values in the same shape, each number as {mean, ci95}. Entries of lists are matched
-/// by position; a key that some seed lacks (a cause that did not occur) was 0 there. `go_on` is
-/// asked at each object: false ends the work, and `None` is the answer.
+/// by index; a key that a seed lacks (a cause that did not occur) counts as 0. `go_on` is called at
+/// each object: if it returns false, the work ends and the result is `None`.
 ///
 /// # Panics
 ///
-/// When there is no seed, or the seeds differ in shape.
+/// If there is no seed, or if the seeds differ in shape.
 pub fn over_seeds(seeds: &[Value], go_on: &mut dyn FnMut() -> bool) -> Option<Value> {
     merged(&seeds.iter().collect::<Vec<_>>(), go_on)
 }
 
-/// Of what is counted.
+/// The value of a count that a seed lacks.
 static NONE_OCCURRED: Value = Value::Whole(0);
 
 fn merged<'a>(values: &[&'a Value], go_on: &mut dyn FnMut() -> bool) -> Option<Value> {
@@ -137,8 +137,8 @@ fn merged<'a>(values: &[&'a Value], go_on: &mut dyn FnMut() -> bool) -> Option<V
             }
             let of_key = |key: &String| {
                 let of_seed = |value: &&'a Value| -> &'a Value {
-                    let found = entries(value).iter().find(|(known, _)| known == key);
-                    found.map_or(&NONE_OCCURRED, |(_, value)| value)
+                    let entry = entries(value).iter().find(|(known, _)| known == key);
+                    entry.map_or(&NONE_OCCURRED, |(_, value)| value)
                 };
                 let each: Vec<&Value> = values.iter().map(of_seed).collect();
                 Some((key.clone(), merged(&each, go_on)?))
@@ -199,12 +199,12 @@ mod tests {
             )
         };
         let seeds = [seed(&[("limit", 4)]), seed(&[("limit", 2), ("wire", 6)])];
-        let Some(Value::Object(found)) = over_seeds(&seeds, &mut || true) else {
+        let Some(Value::Object(merged)) = over_seeds(&seeds, &mut || true) else {
             panic!("an object")
         };
         assert_eq!(over_seeds(&seeds, &mut || false), None);
         let means: Vec<_> =
-            found.iter().map(|(name, spread)| (name.as_str(), &entries(spread)[0].1)).collect();
+            merged.iter().map(|(name, spread)| (name.as_str(), &entries(spread)[0].1)).collect();
         assert_eq!(means, [("limit", &Value::Real(3.0)), ("wire", &Value::Real(3.0))]);
     }
 }

@@ -1,20 +1,20 @@
-//! How a voice call sounds: the E-model of ITU-T G.107 with its default values.
+//! The quality of a voice call: the E-model of ITU-T G.107 with its default values.
 //!
-//! The codec is G.711 with loss concealment in packets of 20 ms: Ie = 0 and Bpl = 25.1 (ITU-T G.113,
-//! appendix I), losses at random. What delay costs is the fit of Cole and Rosenbluth (2001) to
-//! G.107. The receiver plays each packet at a fixed delay after it was sent: a packet that comes
-//! later is as good as lost. It is taken to have the delay that sounds best, so this is what no
-//! fixed playout delay can surpass.
+//! The codec is G.711 with loss concealment in packets of 20 ms: Ie = 0 and Bpl = 25.1 (ITU-T
+//! G.113, appendix I), losses at random. The impairment by delay is the fit of Cole and Rosenbluth
+//! (2001) to G.107. The receiver plays each packet at a fixed delay after it was sent: a later
+//! packet is as good as lost. Its delay is the one with the best score, so no fixed playout delay
+//! can have a better score.
 
-/// Of the speech in a packet, which is complete before it leaves, ms.
+/// Duration of the speech in a packet, which is complete before the packet leaves, ms.
 const PACKET_MS: f64 = 20.0;
 /// R without delay and loss.
 const BEST: f64 = 93.2;
-/// Of G.711: how well it conceals losses.
+/// G.711's Bpl: how well it conceals losses.
 const ROBUSTNESS: f64 = 25.1;
 
-/// The mean opinion score, 1 to 4.5, of a call whose packets took (from ns, to ns, packets), of
-/// which `lost` more never came. NaN without a packet.
+/// The mean opinion score, 1 to 4.5, of a call whose packets had the delays (from ns, to ns,
+/// packets); `lost` more packets never arrived. NaN without a packet.
 pub fn mos(bins: &[(u64, u64, u64)], lost: f64) -> f64 {
     let mut ends: Vec<(u64, f64)> = bins.iter().map(|bin| (bin.1, bin.2 as f64)).collect();
     ends.sort_unstable_by_key(|end| end.0);
@@ -23,7 +23,7 @@ pub fn mos(bins: &[(u64, u64, u64)], lost: f64) -> f64 {
         return f64::NAN;
     }
     let mut in_time = 0.0;
-    // Of which nothing is played.
+    // The score if nothing is played.
     let mut best = 1.0_f64;
     for (end, count) in ends {
         in_time += count;
@@ -32,12 +32,12 @@ pub fn mos(bins: &[(u64, u64, u64)], lost: f64) -> f64 {
     best
 }
 
-/// R of a call that is played `delay_ms` after it left, and lacks this share of its packets.
+/// R of a call that is played `delay_ms` after it was sent, and lacks this share of its packets.
 fn rating(delay_ms: f64, lacking: f64) -> f64 {
     let delay = delay_ms + PACKET_MS;
-    let felt = 0.024 * delay + 0.11 * (delay - 177.3).max(0.0);
+    let impairment = 0.024 * delay + 0.11 * (delay - 177.3).max(0.0);
     let percent = 100.0 * lacking;
-    BEST - felt - 95.0 * percent / (percent + ROBUSTNESS)
+    BEST - impairment - 95.0 * percent / (percent + ROBUSTNESS)
 }
 
 /// G.107, annex B.
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn the_rating_is_the_recommendation_s() {
-        // Without loss: R = 93.2 - 0.024 * 100, and beyond 177.3 ms 0.11 more for each.
+        // Without loss: R = 93.2 - 0.024 * 100, and beyond 177.3 ms another 0.11 for each ms.
         assert!((rating(80.0, 0.0) - 90.8).abs() < 1e-9);
         assert!((rating(257.3, 0.0) - (93.2 - 0.024 * 277.3 - 11.0)).abs() < 1e-9);
         // 1 % lost: 95 * 1 / 26.1.
@@ -73,11 +73,11 @@ mod tests {
     #[test]
     fn the_receiver_waits_as_long_as_sounds_best() {
         let quick = (10 * MS, 20 * MS, 990);
-        // One of a hundred took 2 s: it is given up, and nobody waits for it.
+        // Ten packets in a thousand took 2 s: the receiver does not wait for them.
         let late = mos(&[quick, (1990 * MS, 2000 * MS, 10)], 0.0);
         assert!((late - mos(&[quick], 10.0)).abs() < 1e-12);
         assert!((late - score(rating(20.0, 0.01))).abs() < 1e-12);
-        // One in three took 60 ms: they are waited for.
+        // A third took 60 ms: the receiver waits for them.
         let waited = mos(&[(10 * MS, 20 * MS, 666), (50 * MS, 60 * MS, 334)], 0.0);
         assert!((waited - score(rating(60.0, 0.0))).abs() < 1e-12);
     }

@@ -51,7 +51,7 @@ impl CongestionRecord {
     }
 }
 
-/// Adds all of this to the module.
+/// Adds the class and the tables to the module.
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add_class::<CongestionRecord>()?;

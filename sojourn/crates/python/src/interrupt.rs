@@ -1,24 +1,24 @@
-//! Ctrl-C in work that does not hold Python's lock.
+//! Ctrl-C during work without Python's lock.
 
 use pyo3::prelude::*;
 use std::time::{Duration, Instant};
 
-/// Between two looks, in wall time.
+/// Wall time between two checks.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// Looks now and then whether Python has a signal to handle.
+/// Checks from time to time whether Python has a signal to handle.
 pub struct CtrlC {
     looked: Instant,
     raised: Option<PyErr>,
 }
 
 impl CtrlC {
-    /// Begins to look.
+    /// Starts the checks.
     pub fn watched() -> CtrlC {
         CtrlC { looked: Instant::now(), raised: None }
     }
 
-    /// Whether to go on. Called without Python's lock, as often as one likes.
+    /// Whether to continue. Called without Python's lock, as often as needed.
     pub fn go_on(&mut self) -> bool {
         if self.looked.elapsed() >= EVERY {
             self.looked = Instant::now();
@@ -27,7 +27,7 @@ impl CtrlC {
         self.raised.is_none()
     }
 
-    /// What the signal's handler raised.
+    /// The exception of the signal's handler.
     pub fn raised(self) -> Option<PyErr> {
         self.raised
     }

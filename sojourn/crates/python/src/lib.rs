@@ -1,7 +1,7 @@
-//! The compiled core as a Python module, `sojourn._core`: scenario in, columns out.
+//! The compiled core as a Python module, `sojourn._core`: scenarios in, columns out.
 //!
-//! This crate, `arrays` and the extension of sojourn-live know Python, and no others. What each function takes and gives is written, with
-//! its types, in `python/sojourn/_core.pyi`.
+//! Only this crate, `arrays` and the extension of sojourn-live use Python.
+//! `python/sojourn/_core.pyi` documents each function with its types.
 
 mod congestion;
 mod interrupt;
@@ -25,7 +25,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMapping};
 use units::Rng;
 
-/// All that the random stream called `name` in a run with this seed depends on.
+/// The key of the random stream `name` in a run with this seed.
 #[pyfunction]
 fn rng_key(seed: u64, name: &str) -> u64 {
     Rng::key(seed, name)

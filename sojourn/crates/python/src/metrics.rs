@@ -1,4 +1,4 @@
-//! The crate `metrics` for Python: arrays in, plain values out.
+//! The crate `metrics` for Python: takes arrays and returns plain values.
 
 use ::link::{Cells, Framing};
 use ::metrics::{About, Interval, Spread, Tables, Value};
@@ -14,15 +14,15 @@ use arrays::{Integers, Reals, array};
 #[pyclass(frozen)]
 pub struct Numbers(Form);
 
-/// A value tree would take several times the memory of either.
+/// A tree of values would take several times the memory of either form.
 enum Form {
-    Made(::metrics::Seed),
-    Kept(Vec<u8>),
+    Computed(::metrics::Seed),
+    Encoded(Vec<u8>),
 }
 
 #[pymethods]
 impl Numbers {
-    /// As dicts, lists, numbers and texts.
+    /// Returns dicts, lists, numbers and texts.
     pub fn plain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, &self.value())
     }
@@ -30,8 +30,8 @@ impl Numbers {
     #[staticmethod]
     fn from_bytes(content: &[u8]) -> PyResult<Numbers> {
         match Value::from_bytes(content) {
-            Some(Value::Object(_)) => Ok(Numbers(Form::Kept(content.to_vec()))),
-            _ => Err(PyValueError::new_err("these bytes are no numbers")),
+            Some(Value::Object(_)) => Ok(Numbers(Form::Encoded(content.to_vec()))),
+            _ => Err(PyValueError::new_err("these bytes are not numbers")),
         }
     }
 
@@ -41,7 +41,7 @@ impl Numbers {
 }
 
 impl Numbers {
-    /// Of tables by name.
+    /// The numbers of tables, by name.
     pub fn of(
         py: Python<'_>,
         about_json: &str,
@@ -58,20 +58,20 @@ impl Numbers {
             };
         }
         let tables = given!(links, flows, sojourn, rtt, probe, drops, transfers, engine);
-        Ok(Numbers(Form::Made(py.detach(|| ::metrics::of_seed(&about, &tables)))))
+        Ok(Numbers(Form::Computed(py.detach(|| ::metrics::of_seed(&about, &tables)))))
     }
 
     fn value(&self) -> Value {
         match &self.0 {
-            Form::Made(seed) => seed.clone().into(),
-            Form::Kept(content) => {
-                Value::from_bytes(content).expect("they were read when they came")
+            Form::Computed(seed) => seed.clone().into(),
+            Form::Encoded(content) => {
+                Value::from_bytes(content).expect("from_bytes decoded them before")
             }
         }
     }
 }
 
-/// The same over seeds; see `_core.pyi`.
+/// The means over seeds; see `_core.pyi`.
 #[pyfunction]
 pub fn over_seeds<'py>(
     py: Python<'py>,
@@ -100,7 +100,7 @@ fn plain<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
             PyList::new(py, values)?.into_any()
         }
         Value::Object(entries) => {
-            // Of a hundred thousand flows Ctrl-C does not wait for the last.
+            // With a hundred thousand flows Ctrl-C must not wait for the last.
             py.check_signals()?;
             let all = PyDict::new(py);
             for (name, value) in entries {
@@ -166,15 +166,15 @@ pub fn late_rate(
 /// See `_core.pyi`.
 #[pyfunction]
 pub fn distribution<'py>(py: Python<'py>, values: Reals) -> PyResult<Bound<'py, PyDict>> {
-    let found = ::metrics::distribution(&values);
+    let computed = ::metrics::distribution(&values);
     let all = PyDict::new(py);
     for (name, value) in [
-        ("min", found.min),
-        ("mean", found.mean),
-        ("p50", found.p50),
-        ("p95", found.p95),
-        ("p99", found.p99),
-        ("max", found.max),
+        ("min", computed.min),
+        ("mean", computed.mean),
+        ("p50", computed.p50),
+        ("p95", computed.p95),
+        ("p99", computed.p99),
+        ("max", computed.max),
     ] {
         all.set_item(name, value)?;
     }

@@ -1,17 +1,18 @@
 //! Code of the user's own, a discipline's or a congestion control's, as compiled code, and the only
 //! `unsafe` of this crate: calls of C functions by their addresses.
 //!
-//! `sojourn.own` compiles a class of Python by numba and gives the addresses of its functions, the
+//! `sojourn.own` compiles a Python class by numba and passes the addresses of its functions, the
 //! bytes of its state at its start, and its shape; see `_core.pyi`. Why a call is sound:
 //!
-//! - The addresses are those of functions that numba compiled with exactly this signature. They live
+//! - The addresses are those of functions that numba compiled with exactly this signature. They
+//! live
 //!   as long as the Python object that owns them, which `Program` or `Control` keeps.
-//! - A function gets pointers, none of which it keeps. It reads and writes the state: a buffer of
+//! - A function gets pointers and keeps none of them. It reads and writes the state: a buffer of
 //!   this law alone, of the size for which it was compiled, aligned to 8 bytes. It reads the packet
 //!   and the link, the ACK, or the congestion signal: `sojourn/own/language.py` refuses code that
 //!   writes to anything but the state, and every index is checked against the size of its array.
 //! - The link has as many queues as the code was compiled for: both come from the same shape.
-//! - A function does not unwind: what raises in it returns `FAILED`. It takes neither locks nor
+//! - A function does not unwind: an exception in it returns `FAILED`. It takes neither locks nor
 //!   Python's lock, and does no I/O.
 
 #![allow(unsafe_code)]
@@ -29,14 +30,14 @@ use tcp::own::{
     OwnWindow,
 };
 
-/// `int64_t decide(state *, const packet *, const link *)`; what it has no use for is null.
+/// `int64_t decide(state *, const packet *, const link *)`; an unused argument is null.
 type Decide = unsafe extern "C" fn(*mut u64, *const OwnPacket, *const i64) -> i64;
 
-/// The first words of a state: of the random stream, why it failed, in which line.
-const LUCK: usize = 0;
+/// The first words of a state: the random stream's key, the reason of a failure, its line.
+const RNG_KEY: usize = 0;
 const WHY: usize = 1;
 const LINE: usize = 2;
-/// Of a congestion control's state: cwnd, ssthresh and the pacing rate, behind the loops' turns.
+/// Index of a congestion control's cwnd, ssthresh and pacing rate, after the loops' counters.
 const WINDOW: usize = 4;
 
 pyo3::create_exception!(
@@ -47,7 +48,7 @@ pyo3::create_exception!(
      why, line)."
 );
 
-/// What was thrown, as Python's exception, if code of the user's own threw it.
+/// A user's code's failure as Python's exception, if the panic is one.
 pub fn raised(panic: &(dyn std::any::Any + Send)) -> Option<PyErr> {
     if let Some(failure) = panic.downcast_ref::<OwnFailure>() {
         return Some(of_discipline(failure));
@@ -55,7 +56,7 @@ pub fn raised(panic: &(dyn std::any::Any + Send)) -> Option<PyErr> {
     panic.downcast_ref::<OwnControlFailure>().map(of_control)
 }
 
-/// The answer is what it set, and to what.
+/// The answer is the name and the value of the variable that it set.
 fn of_control(failure: &OwnControlFailure) -> PyErr {
     let [file, class] = failure.law.clone();
     let [why, line] = failure.failed;
@@ -75,7 +76,7 @@ fn of_discipline(failure: &OwnFailure) -> PyErr {
 pub struct OwnCode(Arc<Program>);
 
 impl OwnCode {
-    /// What a discipline's parameters take.
+    /// The program for a discipline's parameters.
     pub fn program(&self) -> Arc<dyn OwnProgram> {
         self.0.clone()
     }
@@ -83,7 +84,8 @@ impl OwnCode {
 
 #[pymethods]
 impl OwnCode {
-    /// `functions`: addresses by what is asked; one that is missing has its usual answer.
+    /// `functions`: addresses by the question that each answers; a missing one has the usual
+    /// answer.
     #[new]
     #[pyo3(signature = (functions, state, owner, *, queues, limit, timer = None, bypass = false))]
     #[allow(clippy::too_many_arguments)]
@@ -117,7 +119,7 @@ impl OwnCode {
     }
 }
 
-/// A state of at least so many words.
+/// A state of at least `least` words.
 fn words(state: &Bound<'_, PyBytes>, least: usize) -> PyResult<Vec<u64>> {
     let bytes = state.as_bytes();
     if bytes.len() < 8 * least || !bytes.len().is_multiple_of(8) {
@@ -152,9 +154,9 @@ struct Functions {
 struct Program {
     shape: OwnShape,
     functions: Functions,
-    /// At its start.
+    /// The state at the start.
     state: Vec<u64>,
-    /// What keeps the functions in memory.
+    /// The owner of the functions, which keeps them in memory.
     owner: Arc<Py<PyAny>>,
 }
 
@@ -165,7 +167,7 @@ impl OwnProgram for Program {
 
     fn begin(&self, key: u64) -> Box<dyn OwnLaw> {
         let mut state = self.state.clone();
-        state[LUCK] = key;
+        state[RNG_KEY] = key;
         Box::new(Law { functions: self.functions, state, _owner: self.owner.clone() })
     }
 }
@@ -226,7 +228,7 @@ impl OwnLaw for Law {
 pub struct OwnControlCode(Arc<Control>);
 
 impl OwnControlCode {
-    /// What a flow's parameters take.
+    /// The program for a flow's parameters.
     pub fn program(&self) -> Arc<dyn OwnControlProgram> {
         self.0.clone()
     }
@@ -265,10 +267,10 @@ struct Answers {
 
 struct Control {
     answers: Answers,
-    /// At its start.
+    /// The state at the start.
     state: Vec<u64>,
     paces: bool,
-    /// What keeps the functions in memory.
+    /// The owner of the functions, which keeps them in memory.
     owner: Arc<Py<PyAny>>,
 }
 
@@ -294,18 +296,18 @@ struct ControlLaw {
 }
 
 impl ControlLaw {
-    /// `seen` is all of 64-bit numbers.
+    /// All fields of `seen` are 64-bit numbers.
     #[inline]
-    fn ask<T>(&mut self, decide: Option<Decide>, window: &mut OwnWindow, seen: &T) -> Option<i64> {
+    fn ask<T>(&mut self, decide: Option<Decide>, window: &mut OwnWindow, input: &T) -> Option<i64> {
         let decide = decide?;
         let [cwnd, ssthresh, rate] = &mut self.state[WINDOW..WINDOW + 3] else { unreachable!() };
         *cwnd = window.cwnd.to_bits();
         *ssthresh = window.ssthresh.to_bits();
         *rate = window.pacing_rate as u64;
-        let seen = std::ptr::from_ref(seen).cast();
+        let input = std::ptr::from_ref(input).cast();
         // SAFETY: see the head of this file; both live until the call returns, and the third pointer
         // is not used.
-        let answer = unsafe { decide(self.state.as_mut_ptr(), seen, std::ptr::null()) };
+        let answer = unsafe { decide(self.state.as_mut_ptr(), input, std::ptr::null()) };
         *window = OwnWindow {
             cwnd: f64::from_bits(self.state[WINDOW]),
             ssthresh: f64::from_bits(self.state[WINDOW + 1]),
@@ -337,7 +339,7 @@ impl OwnControlLaw for ControlLaw {
     }
 
     fn seed(&mut self, key: u64) {
-        self.state[LUCK] = key;
+        self.state[RNG_KEY] = key;
     }
 
     fn failure(&self) -> [i64; 2] {

@@ -1,4 +1,4 @@
-//! Quantities for Python: what people write and as the engines count it; what is none, as one
+//! Quantities for Python: between the text that people write and the engines' integers; errors as
 //! `UnitError`.
 
 use pyo3::IntoPyObjectExt;
@@ -8,13 +8,13 @@ use values::{Value, Wrong, dscp};
 
 use crate::values::value_of;
 
-/// The exception that says what is wrong.
+/// The exception with the message and the hint.
 fn refusal(py: Python<'_>, Wrong { message, hint, offset, .. }: Wrong) -> PyErr {
-    let made = || py.import("sojourn.units")?.getattr("UnitError")?.call1((message, hint, offset));
-    made().map_or_else(|error| error, PyErr::from_value)
+    let raise = || py.import("sojourn.units")?.getattr("UnitError")?.call1((message, hint, offset));
+    raise().map_or_else(|error| error, PyErr::from_value)
 }
 
-/// A value as it stands in a message; one that no document holds as Python shows it.
+/// A value in a message; a value that no document can contain has Python's text.
 pub fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
     match value_of(value) {
         Ok(known) => Ok(values::quoted(&known)),
@@ -22,7 +22,8 @@ pub fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
     }
 }
 
-/// Reads a value; of one that no document holds `unlike` is said, shown as Python shows it.
+/// Parses a value; `unlike` is the error for a value that no document can contain, by Python's
+/// text.
 fn read<T>(
     value: &Bound<'_, PyAny>,
     unlike: impl FnOnce(&str) -> Wrong,

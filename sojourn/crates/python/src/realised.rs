@@ -1,7 +1,7 @@
-//! A realised scenario for Python: frozen values, each the core's own with its parts as attributes.
+//! A realised scenario for Python: frozen values, each wrapping the core's value with its parts as
+//! attributes.
 //!
-//! A field that the core's struct gains does not compile here until it is shown or left out by
-//! name.
+//! A new field of a core's struct does not compile here until it is exposed or left out by name.
 
 use crate::json::json_to_python;
 use crate::tc::{LinkLayer, Police, Qdisc, Shaper};
@@ -17,7 +17,7 @@ use sim::RecordSpec;
 use std::sync::Arc;
 use traffic::Frames;
 
-/// What plain values serialise to.
+/// A value serialised to plain Python values.
 fn plain<'py, T: serde::Serialize>(py: Python<'py>, value: &T) -> PyResult<Bound<'py, PyAny>> {
     let value = serde_json::to_value(value);
     json_to_python(py, &value.map_err(|error| PyValueError::new_err(error.to_string()))?)
@@ -38,7 +38,7 @@ pub struct Realised {
 impl Realised {
     /// The value with its parts.
     pub fn of(py: Python<'_>, run: Run) -> PyResult<Realised> {
-        // Of a hundred thousand of them Ctrl-C does not wait for the last.
+        // With a hundred thousand of them Ctrl-C must not wait for the last.
         let links: PyResult<Vec<_>> = run
             .links
             .iter()
@@ -63,10 +63,10 @@ impl Realised {
         &self.run.links
     }
 
-    /// What the simulator takes.
+    /// The simulator's input.
     pub fn simulated(&self) -> PyResult<sim::Scenario> {
         realised::simulated(&self.run).ok_or_else(|| {
-            PyValueError::new_err("a discipline or a congestion control is Linux's alone")
+            PyValueError::new_err("only Linux has a discipline or a congestion control of the run")
         })
     }
 }
@@ -125,7 +125,7 @@ impl Realised {
         text_of(&*self.run)
     }
 
-    /// What Rust prints of a value leaves out no field; see `_core.pyi`.
+    /// Rust's debug text leaves out no field; see `_core.pyi`.
     fn to_text(&self) -> String {
         format!("{:?}", self.run)
     }
@@ -163,7 +163,7 @@ pub struct Record {
 /// See `_core.pyi`.
 #[pyclass(frozen, module = "sojourn._core")]
 pub struct Link {
-    /// What it is made of.
+    /// Its specification.
     pub spec: LinkSpec,
     #[pyo3(get)]
     rate: Py<PyTuple>,
@@ -724,7 +724,7 @@ impl Draw {
 #[derive(PartialEq)]
 pub struct Tcp(pub Endpoints);
 
-/// Attributes that are a field of its parameters, under the same name.
+/// Attributes that are fields of its parameters, under the same name.
 macro_rules! tcp_attributes {
     ($($name:ident: $type:ty = $($field:ident).+;)+) => {
         #[pymethods]
@@ -782,7 +782,7 @@ tcp_attributes! {
     receive_buffer_max: u64 = buffers.receive_buffer_max;
 }
 
-/// Adds its classes to the module.
+/// Adds the classes to the module.
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Realised>()?;
     module.add_class::<Record>()?;

@@ -4,7 +4,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use scenario::realised::simulated_link;
-use sim::{Arrival, Decision, DsField, Fell, ReplayHint};
+use sim::{Action, Arrival, Decision, DsField, ReplayHint};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use units::Time;
@@ -14,7 +14,7 @@ use crate::realised::Link;
 use crate::run::{give_code, thrown};
 use arrays::{Integers, array};
 
-/// What became of each arrival; see `_core.pyi`.
+/// The decision on each arrival; see `_core.pyi`.
 #[pyfunction]
 #[pyo3(signature = (link, seed, t_ns, flow, bytes, ds, after = None, verdict = None, hash = None, truesize = None, place = None, source = None, destination = None, unlikely = None, own = None))]
 #[allow(clippy::too_many_arguments)]
@@ -38,7 +38,7 @@ pub fn replay<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let words = link.spec.qdisc.text();
     let Some(mut link) = simulated_link(&link.spec) else {
-        return Err(PyValueError::new_err("the link's discipline is Linux's alone"));
+        return Err(PyValueError::new_err("only Linux has the link's discipline"));
     };
     let arrivals = arrivals(
         [&t_ns, &flow, &bytes, &ds],
@@ -51,10 +51,10 @@ pub fn replay<'py>(
         catch_unwind(AssertUnwindSafe(|| sim::replay(&link, seed, &arrivals, &unlikely)))
     });
     let replayed = outcome.map_err(thrown)?;
-    let found = columns(py, &replayed.decisions)?;
+    let decisions = columns(py, &replayed.decisions)?;
     let unseen: Vec<i64> = replayed.unseen.iter().map(|sent| *sent as i64).collect();
-    found.set_item("unseen", array(py, &unseen)?)?;
-    Ok(found)
+    decisions.set_item("unseen", array(py, &unseen)?)?;
+    Ok(decisions)
 }
 
 fn arrivals(
@@ -67,7 +67,7 @@ fn arrivals(
     let given = [after, verdict, hash, truesize, place, source, destination]
         .map(|column| column.map_or(many, <[i64]>::len));
     if [flows.len(), bytes.len(), ds.len()].iter().chain(&given).any(|n| *n != many) {
-        return Err(refuse("the columns are not of one length"));
+        return Err(refuse("the columns are not equally long"));
     }
     if times.first().is_some_and(|t| *t < 0) || times.windows(2).any(|pair| pair[0] > pair[1]) {
         return Err(refuse("the times are not in order, from 0"));
@@ -78,15 +78,15 @@ fn arrivals(
             let known = |column: Option<&[i64]>| column.and_then(|all| u32::try_from(all[i]).ok());
             Ok(Arrival {
                 at: Time(times[i] as u64),
-                flow: number(flows[i], "a flow is no number of 32 bits")?,
-                bytes: number(bytes[i], "a size is no number of 32 bits")?,
+                flow: number(flows[i], "a flow is not a number of 32 bits")?,
+                bytes: number(bytes[i], "a size is not a number of 32 bits")?,
                 ds: DsField(u8::try_from(ds[i]).map_err(|_| refuse("a DS field is a byte"))?),
                 after: after.and_then(|after| u64::try_from(after[i]).ok()),
                 replay_hint: verdict.map(|verdict| replay_hint(verdict[i])),
                 hash: known(hash),
                 truesize: known(truesize),
                 hosts: known(source).zip(known(destination)).map(|(from, to)| [from, to]),
-                // What it still has came last.
+                // A packet that is still queued is last.
                 place: place.map(|place| u64::try_from(place[i]).unwrap_or(u64::MAX)),
             })
         })
@@ -107,17 +107,17 @@ fn columns<'py>(py: Python<'py>, decisions: &[Decision]) -> PyResult<Bound<'py, 
         |of: &dyn Fn(&Decision) -> i64| array(py, &decisions.iter().map(of).collect::<Vec<_>>());
     let real =
         |of: &dyn Fn(&Decision) -> f64| array(py, &decisions.iter().map(of).collect::<Vec<_>>());
-    let fell = |d: &Decision, how| {
-        d.fell.filter(|fell| fell.0 == how).map_or(-1, |(_, cause)| cause as i64)
+    let action = |d: &Decision, how| {
+        d.action.filter(|action| action.0 == how).map_or(-1, |(_, cause)| cause as i64)
     };
     let all = PyDict::new(py);
     all.set_item("t_ns", number(&|d| if d.at == Time::NEVER { -1 } else { d.at.0 as i64 })?)?;
     all.set_item("order", number(&|d| if d.at == Time::NEVER { -1 } else { d.order as i64 })?)?;
     all.set_item("refused", number(&|d| i64::from(d.refused))?)?;
-    all.set_item("dropped", number(&|d| fell(d, Fell::Dropped))?)?;
-    all.set_item("marked", number(&|d| fell(d, Fell::Marked))?)?;
-    all.set_item("backlog_packets", number(&|d| i64::from(d.found.packets))?)?;
-    all.set_item("backlog_bytes", number(&|d| d.found.bytes as i64)?)?;
+    all.set_item("dropped", number(&|d| action(d, Action::Dropped))?)?;
+    all.set_item("marked", number(&|d| action(d, Action::Marked))?)?;
+    all.set_item("backlog_packets", number(&|d| i64::from(d.backlog.packets))?)?;
+    all.set_item("backlog_bytes", number(&|d| d.backlog.bytes as i64)?)?;
     all.set_item("state", real(&|d| d.state)?)?;
     all.set_item("chance", real(&|d| d.chance)?)?;
     all.set_item("drew", number(&|d| d.drew.map_or(-1, i64::from))?)?;

@@ -1,6 +1,6 @@
-//! `run`: drives the simulator in slices without the GIL, looks at the clock and at Ctrl-C in
-//! between, and keeps its tables in Rust until somebody asks for an array. `watch`: drives it from one
-//! look to the next, for what is seen on the way.
+//! `run` and `watch` drive the simulator without the GIL. `run` drives it in slices, checks the
+//! clock and Ctrl-C in between, and keeps its tables in Rust until an array is requested. `watch`
+//! calls a function from time to time with the state of the run.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -20,9 +20,9 @@ pyo3::create_exception!(
     "The run was stopped before its end."
 );
 
-/// Events between two looks at the clock: a few milliseconds.
+/// Events between two checks of the clock: a few milliseconds.
 const SLICE: u64 = 1 << 16;
-/// The same with code of the user's own, which may take a tenth of a second for each.
+/// The same with a user's code, which may take a tenth of a second for each.
 const OWN_SLICE: u64 = 1 << 4;
 /// Wall time between two calls of the progress function.
 const PROGRESS_EVERY: Duration = Duration::from_millis(50);
@@ -40,15 +40,15 @@ pub fn run(
     let has_own = own.is_some() || controls.is_some();
     let slice = if has_own { OWN_SLICE } else { SLICE };
     let scenario = simulated(realised, own, controls)?;
-    // A panic is a broken invariant of ours; it must not look like an exit request to Python's
-    // `except Exception`.
+    // A panic is a broken invariant of this crate; Python's `except Exception` must not take it for
+    // an exit request.
     let outcome =
         py.detach(|| catch_unwind(AssertUnwindSafe(|| drive(&scenario, slice, progress.as_ref()))));
     let tables = outcome.map_err(thrown)??;
     Ok(SeedTables::new(tables))
 }
 
-/// Runs a realised scenario for those who look; see `_core.pyi`.
+/// Runs a realised scenario for an observer; see `_core.pyi`.
 #[pyfunction]
 #[pyo3(signature = (realised, every_ns, look, own = None, controls = None))]
 pub fn watch(
@@ -65,7 +65,7 @@ pub fn watch(
     })
 }
 
-/// What the simulator runs, with the code of the user's own.
+/// The simulator's scenario, with the user's code.
 fn simulated(
     realised: &Realised,
     own: Option<HashMap<String, Py<OwnCode>>>,
@@ -85,14 +85,14 @@ fn simulated(
     Ok(scenario)
 }
 
-/// Gives a discipline of the user's own its code, by its words.
+/// Gives a user's discipline its code, by its words.
 pub fn give_code(params: &mut qdisc::Params, words: &str, own: &HashMap<String, Py<OwnCode>>) {
     if let qdisc::Params::Own(params) = params {
         params.code.0 = own.get(words).map(|code| code.get().program());
     }
 }
 
-/// What was thrown, as Python's exception.
+/// A panic as Python's exception.
 pub fn thrown(panic: Box<dyn std::any::Any + Send>) -> PyErr {
     if let Some(raised) = raised(&*panic) {
         return raised;
@@ -111,12 +111,12 @@ fn drive(
     progress: Option<&Py<PyAny>>,
 ) -> PyResult<Vec<tables::Table>> {
     let mut sim = Sim::new(scenario);
-    let mut told = Instant::now();
+    let mut last = Instant::now();
     while !sim.run(slice) {
-        if told.elapsed() < PROGRESS_EVERY {
+        if last.elapsed() < PROGRESS_EVERY {
             continue;
         }
-        told = Instant::now();
+        last = Instant::now();
         Python::attach(|py| {
             py.check_signals()?;
             match progress {

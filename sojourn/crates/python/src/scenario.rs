@@ -1,5 +1,5 @@
-//! The scenario language for Python: text and plain values in, a frozen `Scenario` out; its
-//! problems as one `ScenarioError`.
+//! The scenario language for Python: turns text and plain values into a frozen `Scenario`, and its
+//! problems into one `ScenarioError`.
 
 use crate::interrupt::CtrlC;
 use crate::realised::{Realised, Tcp};
@@ -49,11 +49,11 @@ pub fn parse_toml<'py>(
 ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
     let (table, places) = scenario::read_toml(text)
         .map_err(|wrong| PyValueError::new_err((wrong.message, wrong.place.0, wrong.place.1)))?;
-    let found = PyDict::new(py);
+    let all = PyDict::new(py);
     for (key, place) in places {
-        found.set_item(key, place)?;
+        all.set_item(key, place)?;
     }
-    Ok((table_to_python(py, &table)?, found))
+    Ok((table_to_python(py, &table)?, all))
 }
 
 /// See `_core.pyi`.
@@ -217,13 +217,13 @@ impl Problem {
     }
 }
 
-/// The exception that says them all.
+/// The exception with all problems.
 fn refusal(py: Python<'_>, problems: Vec<scenario::Problem>) -> PyErr {
-    let made = || {
-        let told: Vec<_> = problems.into_iter().map(Problem).collect();
-        py.import("sojourn.scenario.errors")?.getattr("ScenarioError")?.call1((told,))
+    let raise = || {
+        let problems: Vec<_> = problems.into_iter().map(Problem).collect();
+        py.import("sojourn.scenario.errors")?.getattr("ScenarioError")?.call1((problems,))
     };
-    made().map_or_else(|error| error, PyErr::from_value)
+    raise().map_or_else(|error| error, PyErr::from_value)
 }
 
 // Scenarios
@@ -243,8 +243,8 @@ fn opened(open: Option<&Open>, name: &str) -> Result<Vec<u8>, String> {
         let data = open.call1(py, (name,)).and_then(|data| data.extract::<Vec<u8>>(py));
         data.map_err(|error| {
             let value = error.value(py);
-            let told = value.getattr("strerror").ok().filter(|told| !told.is_none());
-            told.unwrap_or_else(|| value.clone().into_any()).to_string()
+            let reason = value.getattr("strerror").ok().filter(|reason| !reason.is_none());
+            reason.unwrap_or_else(|| value.clone().into_any()).to_string()
         })
     })
 }
@@ -298,8 +298,8 @@ impl Scenario {
             for entry in mapping.items()?.iter() {
                 let (key, value): (String, Bound<'_, PyAny>) = entry.extract()?;
                 let value = if value.is_none() { None } else { Some(value_of(&value)?) };
-                match wanted.iter_mut().find(|(there, _)| *there == key) {
-                    Some(there) => there.1 = value,
+                match wanted.iter_mut().find(|(known, _)| *known == key) {
+                    Some(known) => known.1 = value,
                     None => wanted.push((key, value)),
                 }
             }
@@ -341,9 +341,9 @@ impl Scenario {
             None => None,
         };
         let mut ctrl_c = CtrlC::watched();
-        let found = py.detach(|| self.0.fingerprint(seeds.as_deref(), &mut || ctrl_c.go_on()));
-        match found.map_err(|problems| refusal(py, problems))? {
-            Some(found) => Ok(found),
+        let digest = py.detach(|| self.0.fingerprint(seeds.as_deref(), &mut || ctrl_c.go_on()));
+        match digest.map_err(|problems| refusal(py, problems))? {
+            Some(digest) => Ok(digest),
             None => Err(ctrl_c.raised().expect("nothing else ends it")),
         }
     }
@@ -519,7 +519,7 @@ impl FlowEntry {
     }
 }
 
-/// Adds its classes and functions to the module.
+/// Adds the classes and functions to the module.
 pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Problem>()?;
     module.add_class::<Scenario>()?;

@@ -1,5 +1,5 @@
-//! The tables of a seed, kept in Rust: as Parquet and as numbers without Python's lock, as arrays
-//! for who asks for some.
+//! The tables of a seed, kept in Rust: written as Parquet and turned into numbers without Python's
+//! lock, and copied to arrays on request.
 
 use files::Names;
 use pyo3::exceptions::{PyKeyError, PyValueError};
@@ -120,11 +120,11 @@ impl SeedTables {
         })
     }
 
-    /// Bit by bit, so that NaN is equal to itself; see `_core.pyi`.
+    /// Compares bit by bit, so that NaN is equal to itself; see `_core.pyi`.
     fn equals(&self, other: &SeedTables, names: Vec<String>) -> bool {
         names.iter().all(|name| match (self.table(name), other.table(name)) {
-            (Some(one), Some(other)) => same(one, other),
-            (one, other) => one.is_none() && other.is_none(),
+            (Some(left), Some(right)) => same(left, right),
+            (left, right) => left.is_none() && right.is_none(),
         })
     }
 
@@ -134,9 +134,9 @@ impl SeedTables {
     }
 }
 
-fn same(one: &Table, other: &Table) -> bool {
-    one.columns.len() == other.columns.len()
-        && one.columns.iter().zip(&other.columns).all(|((name, values), (known, others))| {
+fn same(left: &Table, right: &Table) -> bool {
+    left.columns.len() == right.columns.len()
+        && left.columns.iter().zip(&right.columns).all(|((name, values), (known, others))| {
             name == known
                 && match (values, others) {
                     (Column::F64(values), Column::F64(others)) => {
@@ -147,7 +147,7 @@ fn same(one: &Table, other: &Table) -> bool {
         })
 }
 
-/// A table of Python's arrays, which are those of its declaration and no others.
+/// A table from Python's arrays, which have to be exactly the declared columns.
 fn as_declared(schema: &'static tables::Schema, given: &Bound<'_, PyAny>) -> PyResult<Table> {
     let given = given.cast::<PyMapping>()?;
     let names: Vec<String> = given.keys()?.extract()?;

@@ -1,11 +1,11 @@
-//! The tables' declaration, and columns of Python's arrays.
+//! The tables' declaration, and columns from Python's arrays.
 
 use arrays::{Integers, Numbers, Reals};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use tables::{ALL, Column, Kind};
 
-/// A column as it is declared; see `_core.pyi`.
+/// A declared column; see `_core.pyi`.
 #[pyclass(frozen, name = "ColumnSchema")]
 pub struct ColumnInfo(tables::ColumnSchema);
 
@@ -47,7 +47,7 @@ impl ColumnInfo {
     }
 }
 
-/// A table as it is declared; see `_core.pyi`.
+/// A declared table; see `_core.pyi`.
 #[pyclass(frozen, name = "TableSchema")]
 pub struct TableInfo {
     schema: tables::Schema,
@@ -89,7 +89,7 @@ pub fn declared(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(all)
 }
 
-/// A column of whole numbers or reals, of any width.
+/// A column from whole numbers or reals of any width.
 pub fn column(values: &Bound<'_, PyAny>) -> PyResult<Column> {
     macro_rules! of_width {
         ($($number:ty => $variant:ident),+) => {

@@ -12,7 +12,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::quantities::shown;
 
-/// The error, with its place counted in characters.
+/// The error, with its place in characters.
 fn unit_error(py: Python<'_>, text: &str, error: TcError) -> PyErr {
     let offset = text.get(..error.at.start).map_or(0, |before| before.chars().count());
     let raised = || {
@@ -82,8 +82,8 @@ impl Qdisc {
         link: Option<&LinkLayer>,
         arriving: bool,
     ) -> PyResult<Qdisc> {
-        let made = ::tc::disciplines::cake::live(words, bps, link.map(|link| link.0), arriving);
-        made.map(Qdisc).map_err(|error| unit_error(py, words, error))
+        let cake = ::tc::disciplines::cake::live(words, bps, link.map(|link| link.0), arriving);
+        cake.map(Qdisc).map_err(|error| unit_error(py, words, error))
     }
 
     #[getter]
@@ -150,8 +150,8 @@ impl Qdisc {
 
     #[pyo3(signature = (header_bytes = HEADER))]
     fn command(&self, py: Python<'_>, header_bytes: u32) -> PyResult<String> {
-        let told = self.0.counting(header_bytes).and_then(|told| told.command());
-        told.map_err(|error| unit_error(py, "", error))
+        let command = self.0.counting(header_bytes).and_then(|qdisc| qdisc.command());
+        command.map_err(|error| unit_error(py, "", error))
     }
 
     fn tree(&self, device: &str, handle: &str) -> Vec<String> {
@@ -216,7 +216,7 @@ impl Qdisc {
 #[pyclass(frozen, module = "sojourn._core")]
 pub struct QdiscRecord(&'static Record);
 
-/// What counts packets: (cause, names added up, names taken away).
+/// A counter of packets: (cause, names added, names subtracted).
 type Counter = (&'static str, Vec<&'static str>, Vec<&'static str>);
 
 fn counter(tell: &CauseCounter) -> Counter {
@@ -343,7 +343,7 @@ impl QdiscRecord {
     }
 }
 
-/// (cause of what comes, cause of what has waited, counters).
+/// (cause on arrival, cause after waiting, counters).
 fn why<'py>(py: Python<'py>, why: &Why) -> PyResult<Bound<'py, PyTuple>> {
     let (arrival, departure) = match why {
         Why::Always(cause) => (cause.word(), cause.word()),
@@ -489,12 +489,12 @@ fn cells_of(word: &str) -> PyResult<Cells> {
 pub struct Shaper(::tc::Shaper);
 
 impl Shaper {
-    /// The words of what a link has.
+    /// The words of a link's shaper.
     pub fn of(params: ShaperParams) -> Shaper {
         Shaper(params.into())
     }
 
-    /// What a link has.
+    /// The parameters of a link's shaper.
     pub fn params_of(&self) -> ShaperParams {
         self.0.params
     }
@@ -606,7 +606,7 @@ pub struct Police {
 }
 
 impl Police {
-    /// The words of what a link has.
+    /// The words of a link's policer.
     pub fn of(params: PolicerParams) -> Police {
         let PolicerParams { bps, burst_bytes, mtu_bytes, overhead_bytes } = params;
         let text = ::tc::Police::from(params).text();
@@ -632,7 +632,7 @@ fn default_burst(bps: u64) -> u64 {
     ::tc::default_burst(bps)
 }
 
-/// Adds all of this to the module.
+/// Adds the classes, functions and tables to the module.
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add_class::<Qdisc>()?;

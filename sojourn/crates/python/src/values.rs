@@ -1,18 +1,18 @@
-//! Python's values as those of a scenario's document.
+//! Converts Python's values to those of a scenario's document.
 
 use ::scenario::{Table, Value};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 
-/// A plain value; what has canonical words (a discipline) as those. `None` inside a table is a key
-/// that is not there.
+/// A plain value; an object with canonical words (a discipline) becomes them. `None` inside a table
+/// is a missing key.
 pub fn value_of(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if value.is_instance_of::<PyBool>() {
         return Ok(Value::Bool(value.extract()?));
     }
     if value.is_instance_of::<PyInt>() {
-        // Beyond 128 bits it is out of any range all the same.
+        // A number beyond 128 bits is out of every range.
         return Ok(Value::Int(value.extract().unwrap_or(if value.lt(0)? {
             i128::MIN
         } else {
@@ -38,7 +38,7 @@ pub fn value_of(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     Err(PyTypeError::new_err(format!("a scenario has no {}", value.get_type().name()?)))
 }
 
-/// The same of a table.
+/// The same for a table.
 pub fn table_of(mapping: &Bound<'_, PyMapping>) -> PyResult<Table> {
     let mut table = Table::default();
     for entry in mapping.items()?.iter() {

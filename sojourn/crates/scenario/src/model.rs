@@ -1,9 +1,9 @@
 //! The scenario as a value: its TOML, checked, with defaults and without units.
 //!
 //! Each table of the language is a struct here (except `tcp`, in `tcp.rs`), and each key is a line
-//! of the struct: its name, type, default, form (`forms.rs`: how it is read and written) and, in
-//! its comment, its meaning. docs/scenario.md has the same in prose. Rules that span several keys
-//! are in `check.rs`; `realised.rs` makes an engine's input.
+//! of the struct. The line has the name, type, default and form (`forms.rs`: how it is read and
+//! written); its comment is the meaning. The page docs/scenario.md has the same in prose. Rules
+//! that span several keys are in `check.rs`; `realised.rs` makes an engine's input.
 
 use crate::forms::{
     BOOL, CODE, CODEPOINT, Code, Controls, DELAY, DELAY_SCHEDULE, DSCP, DUPLICATE, DURATION,

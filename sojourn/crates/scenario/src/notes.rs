@@ -1,5 +1,5 @@
-//! Notes on parts of a scenario that change nothing in its run: a rate that neither direction uses,
-//! a setting of Vegas for a flow of CUBIC, a flow that starts after the end.
+//! Notes on parts of a scenario that change nothing in its run. Examples are a rate that neither
+//! direction uses, a setting of Vegas for a flow of CUBIC, a flow that starts after the end.
 //!
 //! They are not errors, since a point of a sweep may need them. A note on a single point has the
 //! place of the point's value; a key is without effect (`idle`) only if it is at every point.

@@ -10,8 +10,8 @@
 //!
 //! A rate's file of one column is Mahimahi's (R. Netravali et al., "Mahimahi: accurate
 //! record-and-replay for HTTP", 2015): each line is the millisecond of an opportunity to send 1500
-//! bytes, and the last line is the length of the trace. n opportunities in a millisecond become a
-//! rate of n · 12 Mbit/s that ends with this millisecond. Deviation: the unused part of an
+//! bytes. The last line is the length of the trace. A number of n opportunities in a millisecond
+//! become a rate of n · 12 Mbit/s that ends with this millisecond. Deviation: the unused part of an
 //! opportunity is not lost, and a packet of 1501 bytes does not use up a second opportunity.
 //!
 //! Columns are separated by tabs, commas, semicolons or blanks; lines that begin with # are

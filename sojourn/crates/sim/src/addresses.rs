@@ -1,10 +1,10 @@
-//! Which ends of flows are one host, and which flows one connection: what disciplines that share by
-//! host or by flow go by.
+//! Host and connection numbers: which ends of flows are one host, and which flows are one
+//! connection. They are for disciplines that share by host or by flow.
 //!
-//! An end that the scenario names is the host of that name. For the others this is the rule by
-//! which the kernel's guest gives out addresses (engine/kernel/plan/guest_plan.py): ends at one node
-//! are one host if delay, jitter and TCP settings are the same, and the links on the way to them. A
-//! flow without TCP is a guest at the first host that differs from its own in TCP only.
+//! An end that the scenario names is the host of that name. For the other ends the rule is that of
+//! the kernel's guest for addresses (engine/kernel/plan/guest_plan.py). Ends at one node are one
+//! host if delay, jitter and TCP settings are the same, and the links on the path to them. A flow
+//! without TCP uses the first host that differs from its own in TCP only.
 //!
 //! Flows in a tunnel are one connection between two hosts, the tunnel's ends.
 
@@ -13,7 +13,7 @@ use qdisc::Hosts;
 use std::collections::BTreeMap;
 use tcp::TcpParams;
 
-/// What a host's kernel is told of TCP. Flows that differ in it have hosts of their own.
+/// The TCP settings of a host's kernel. Flows with different settings have different hosts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct TcpSide {
     /// ecn, sack, dsack, frto, rack, tlp, timestamps.
@@ -48,7 +48,7 @@ impl TcpSide {
 /// The place of an end without a name: its node, the delay toward it and its packets' jitter.
 type Place<'s> = (&'s str, u64, u64);
 
-/// A host as the rule knows it.
+/// A host in this rule.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Address<'s> {
     /// The end of a tunnel at a node.
@@ -79,13 +79,13 @@ fn ends<'s>(flow: &'s FlowSpec, links: &'s [LinkSpec]) -> [End<'s>; 2] {
     [(); 2].map(|()| ends.next().expect("a flow has two ends"))
 }
 
-/// The hosts of the packets of each direction: of flow i those of 2 i, and of its replies 2 i + 1.
+/// The hosts of the packets in each direction: 2 i for flow i, and 2 i + 1 for its replies.
 pub fn hosts<'s>(flows: &'s [FlowSpec], links: &'s [LinkSpec]) -> Hosts {
     let ends: Vec<[End<'s>; 2]> = flows.iter().map(|flow| ends(flow, links)).collect();
-    // Of each place the TCP whose host takes in flows without.
-    let mut taken_in = BTreeMap::new();
+    // For each place, the TCP settings whose host is used by flows without TCP.
+    let mut hosting = BTreeMap::new();
     for end in ends.iter().flatten().filter(|end| end.name.is_none() && end.side.is_some()) {
-        taken_in.entry(end.place).or_insert(end.side);
+        hosting.entry(end.place).or_insert(end.side);
     }
     let mut numbers = BTreeMap::new();
     let mut number = |end: &End<'s>| {
@@ -93,7 +93,7 @@ pub fn hosts<'s>(flows: &'s [FlowSpec], links: &'s [LinkSpec]) -> Hosts {
             (Some(tunnel), _) => Address::Tunnel(tunnel, end.place.0),
             (None, Some(name)) => Address::Named(name),
             (None, None) => {
-                let side = end.side.or_else(|| *taken_in.get(&end.place).unwrap_or(&None));
+                let side = end.side.or_else(|| *hosting.get(&end.place).unwrap_or(&None));
                 Address::Alike(end.place, side, end.path)
             }
         };
@@ -107,7 +107,7 @@ pub fn hosts<'s>(flows: &'s [FlowSpec], links: &'s [LinkSpec]) -> Hosts {
     ends.iter().flat_map(of_flow).collect()
 }
 
-/// The tunnels that flows are in, by number from 1.
+/// The tunnels of flows, by number from 1.
 pub struct Tunnels(Box<[u8]>);
 
 impl Tunnels {
@@ -128,7 +128,7 @@ impl Tunnels {
         Tunnels(numbers.collect())
     }
 
-    /// That of a direction's packets; 0: none.
+    /// The tunnel of a direction's packets; 0: none.
     #[inline]
     pub fn of(&self, direction: u32) -> u8 {
         self.0.get(direction as usize / 2).copied().unwrap_or(0)
@@ -168,7 +168,7 @@ mod tests {
         Traffic::Bulk { bytes: None, tcp }
     }
 
-    /// Comes down link 0 to home; replies leave by link 1.
+    /// A flow down link 0 to home; its replies leave by link 1.
     fn flow(traffic: Traffic) -> FlowSpec {
         FlowSpec {
             name: String::new(),
@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    /// The other way round.
+    /// The same flow in the other direction.
     fn up(flow: FlowSpec) -> FlowSpec {
         let [source, target] = flow.hosts;
         FlowSpec { path: vec![1], back: vec![0], hosts: [target, source], ..flow }
@@ -204,15 +204,19 @@ mod tests {
             ..flow(bulk(TcpParams::LINUX))
         };
         let far = FlowSpec { back_extra_ns: 99, ..named("home/a") };
-        let found = of(&[named("home/a"), far, up(named("home/a")), named("home/b")]);
-        // What comes down is for the host, its replies come from it.
-        let at_home: Vec<u32> = [1, 3, 4, 7].iter().map(|&direction| found[direction][0]).collect();
+        let numbers = of(&[named("home/a"), far, up(named("home/a")), named("home/b")]);
+        // Packets down are for the host, and its replies come from it.
+        let at_home: Vec<u32> =
+            [1, 3, 4, 7].iter().map(|&direction| numbers[direction][0]).collect();
         assert_eq!(at_home[..3], [at_home[0]; 3]);
         assert_ne!(at_home[3], at_home[0]);
         for (there, back) in [(0, 1), (2, 3), (4, 5), (6, 7)] {
-            assert_eq!([found[there][0], found[there][1]], [found[back][1], found[back][0]]);
+            assert_eq!(
+                [numbers[there][0], numbers[there][1]],
+                [numbers[back][1], numbers[back][0]]
+            );
         }
-        assert_ne!(found[0][0], found[2][0], "servers at different distances are two");
+        assert_ne!(numbers[0][0], numbers[2][0], "servers at different distances are two");
     }
 
     #[test]
@@ -221,12 +225,12 @@ mod tests {
         let plain = || flow(bulk(TcpParams::LINUX));
         let marked = flow(bulk(TcpParams { ecn: true, ..TcpParams::LINUX }));
         let late = FlowSpec { jitter_ns: 7, ..plain() };
-        let found = of(&[up(flow(ping)), plain(), plain(), marked, late, up(plain())]);
-        let at_home = [found[0][0], found[2][1], found[4][1], found[6][1], found[8][1]];
+        let numbers = of(&[up(flow(ping)), plain(), plain(), marked, late, up(plain())]);
+        let at_home = [numbers[0][0], numbers[2][1], numbers[4][1], numbers[6][1], numbers[8][1]];
         assert_eq!(at_home[..3], [at_home[0]; 3], "a ping is a guest at the first TCP's host");
         assert_ne!(at_home[3], at_home[0]);
         assert_ne!(at_home[4], at_home[0]);
-        assert_eq!(found[10], [found[2][1], found[2][0]]);
+        assert_eq!(numbers[10], [numbers[2][1], numbers[2][0]]);
     }
     #[test]
     fn flows_of_a_tunnel_are_one_connection_between_its_ends() {
@@ -234,10 +238,13 @@ mod tests {
         let plain = || flow(bulk(TcpParams::LINUX));
         let marked = || flow(bulk(TcpParams { ecn: true, ..TcpParams::LINUX }));
         let flows = [inside(plain()), inside(marked()), inside(up(plain())), plain()];
-        let found = of(&flows);
-        assert_eq!(found[0], found[2]);
-        assert_eq!(found[4], found[1], "what goes up in it is from where what comes down is for");
-        assert_ne!(found[6], found[0]);
+        let numbers = of(&flows);
+        assert_eq!(numbers[0], numbers[2]);
+        assert_eq!(
+            numbers[4], numbers[1],
+            "the source of packets up is the target of packets down"
+        );
+        assert_ne!(numbers[6], numbers[0]);
         let tunnels = Tunnels::new(&flows);
         assert_eq!([0, 3, 5, 6].map(|direction| tunnels.of(direction)), [1, 1, 1, 0]);
         assert_eq!(Tunnels::new(&flows[3..]).of(0), 0);

@@ -1,9 +1,9 @@
-//! When something next happens at each of many hosts or links.
+//! The time of the next event at each of many hosts or links.
 
 use std::ops::Range;
 use units::Time;
 
-/// So many are looked at together.
+/// The number of parts in a block.
 const BLOCK: usize = 64;
 
 /// The times, and the earliest of each block of them.
@@ -13,38 +13,38 @@ pub struct Due {
 }
 
 impl Due {
-    /// With the first times.
+    /// Starts with these times.
     pub fn new(at: Vec<Time>) -> Due {
         let blocks = at.chunks(BLOCK).map(earliest).collect();
         Due { at, blocks }
     }
 
-    /// When something next happens at all.
+    /// The time of the next event of all.
     #[inline]
     pub fn soonest(&self) -> Time {
         earliest(&self.blocks)
     }
 
-    /// The blocks, each the numbers of its parts.
+    /// The blocks, each with the numbers of its parts.
     pub fn blocks(&self) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
         let parts = self.at.len();
         (0..self.blocks.len())
             .map(move |block| (block, block * BLOCK..((block + 1) * BLOCK).min(parts)))
     }
 
-    /// Whether something happens before `until` in a block.
+    /// Whether any event in a block is before `until`.
     #[inline]
     pub fn in_block(&self, block: usize, until: Time) -> bool {
         self.blocks[block] < until
     }
 
-    /// When something next happens at a part.
+    /// The time of the next event at a part.
     #[inline]
     pub fn at(&self, part: usize) -> Time {
         self.at[part]
     }
 
-    /// Something happens there at `at`, perhaps sooner than was known.
+    /// An event at this part is due at `at`, perhaps sooner than the one known.
     #[inline]
     pub fn hasten(&mut self, part: usize, at: Time) {
         self.at[part] = self.at[part].min(at);
@@ -52,7 +52,7 @@ impl Due {
         *block = (*block).min(at);
     }
 
-    /// Nothing happens there before `at`; `settle` its block afterwards.
+    /// No event at this part is due before `at`; `settle` its block afterwards.
     #[inline]
     pub fn set(&mut self, part: usize, at: Time) {
         self.at[part] = at;

@@ -1,9 +1,9 @@
-//! What the headers of a packet say, as rows of the table `headers`.
+//! The headers of packets, as rows of the table `headers`.
 //!
 //! The model counts segments; headers count bytes. A connection's SYN has number 0, and its first
-//! byte of data 1, whether it began with a handshake or not. Data go one way: a segment of data
-//! acknowledges the SYN of the other side and nothing else. Clocks of timestamps count ms from the
-//! run's beginning.
+//! byte of data 1, whether it began with a handshake or not. Data flow in one direction: a data
+//! segment acknowledges only the SYN of the other side. Timestamps count ms from the start of the
+//! run.
 
 use crate::host::{Host, TcpHeaders};
 use crate::payload::{NO_ECHO, Parcel, SackPool, ace, kind};
@@ -13,7 +13,7 @@ use tables::{FlowId, LinkId};
 use traffic::UDP_HEADERS;
 use units::Time;
 
-/// IP's numbers of the protocols.
+/// IP's protocol numbers.
 const ICMP: u32 = 1;
 const TCP: u32 = 6;
 const UDP: u32 = 17;
@@ -23,13 +23,13 @@ const IP_AND_TCP: u32 = 40;
 const ACK: u32 = 0x10;
 const PSH: u32 = 0x08;
 const SYN: u32 = 0x02;
-/// CWR and ECE of a SYN that asks for ECN (RFC 3168 §6.1.1).
-const ASKS: u32 = 0xc0;
-/// Where AE, CWR and ECE begin, and ECE alone.
+/// CWR and ECE of a SYN that requests ECN (RFC 3168, section 6.1.1).
+const REQUESTS_ECN: u32 = 0xc0;
+/// The position of AE, CWR and ECE, and the bit of CWR.
 const ACE_SHIFT: u32 = 6;
 const CWR: u32 = 0x80;
 
-/// A packet that leaves the queue of a link at `at`, with the DS field that it then has.
+/// The row of a packet that leaves the queue of a link at `at`, with its DS field at that time.
 pub fn row(
     packet: &Parcel,
     (link, ds, at): (u32, DsField, Time),
@@ -44,7 +44,7 @@ pub fn row(
         connection: packet.epoch.into(),
         protocol: UDP,
         bytes: packet.size,
-        // Those of an echo, IP's and ICMP's, are as long.
+        // An echo's headers, of IP and ICMP, have the same length.
         payload_bytes: packet.size.saturating_sub(UDP_HEADERS),
         ds: ds.0.into(),
         seq: packet.seq,
@@ -63,13 +63,13 @@ fn first_byte(segment: u32, of: &TcpHeaders) -> u32 {
     (of.first_byte(segment) as u32).wrapping_add(1)
 }
 
-/// The ms that the model keeps the lowest 16 bits of, no later than `at`.
+/// The ms, no later than `at`, of which the model stores the lowest 16 bits.
 fn whole_millis(low: u16, at: u64) -> u64 {
     let now = at / 1_000_000;
     (now - u64::from((now as u16).wrapping_sub(low))) & 0xffff_ffff
 }
 
-/// A clock of timestamps, modulo 2^32.
+/// A timestamp's clock, modulo 2^32.
 fn millis(stamp: Time) -> u64 {
     (stamp.0 / 1_000_000) & 0xffff_ffff
 }
@@ -78,7 +78,7 @@ fn of_syn(packet: &Parcel, of: &TcpHeaders, row: Row) -> Row {
     if packet.kind & kind::SYN == 0 {
         return row;
     }
-    // It counts what a segment could hold without options (RFC 6691 §2).
+    // The MSS of a segment without options (RFC 6691, section 2).
     let most = (of.mss + of.bytes).saturating_sub(IP_AND_TCP);
     Row {
         mss: Some(most.into()),
@@ -96,8 +96,8 @@ fn data(packet: &Parcel, of: &TcpHeaders, row: Row) -> Row {
         ACK | flag(kind::PUSH, PSH) | flag(kind::CWR, CWR)
     } else {
         let ace = u32::from(ace(packet)) << ACE_SHIFT;
-        let asks = if syn && ace == CWR { ASKS } else { ace };
-        asks | if syn { SYN } else { ACK }
+        let bits = if syn && ace == CWR { REQUESTS_ECN } else { ace };
+        bits | if syn { SYN } else { ACK }
     };
     let echo = || match packet.window {
         NO_ECHO => 0,
@@ -127,7 +127,7 @@ fn ack(packet: &Parcel, of: &TcpHeaders, sacks: &SackPool, row: Row) -> Row {
         let has = accecn.filter(|option| usize::from(option.fields) > n);
         has.map(|option| option.bytes[n].into())
     };
-    // That of a SYN is never scaled (RFC 7323 §2.2).
+    // The window of a SYN is never scaled (RFC 7323, section 2.2).
     let window = if syn { of.syn_window.into() } else { packet.window >> 16 };
     let row = of_syn(packet, of, row);
     Row {

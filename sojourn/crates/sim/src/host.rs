@@ -1,9 +1,8 @@
-//! The two ends of a flow: its source and its far end, which in a simulator may live in one struct.
+//! The two ends of a flow: its source and its far end, in one struct, as a simulator can have them.
 //!
-//! A host is handed packets and the time, and hands over the packets that it sends. Which end is
-//! which follows from the packet's direction: even five-tuple numbers run from the source to the
-//! far end, odd ones back. The two ends know of each other by packets only: one may be ahead of the
-//! other by as much as a packet takes.
+//! A host receives packets and the time, and sends packets. A packet's direction determines the
+//! end: even five-tuple numbers run from the source to the far end, odd numbers back. The two ends
+//! exchange only packets: one may be ahead of the other by as much time as a packet takes.
 
 use crate::payload::{
     Envelope, Parcel, SackPool, kind, pack_ack, pack_segment, unpack_ack, unpack_segment,
@@ -18,19 +17,19 @@ use tcp::{AckSegment, Receiver, Sender, TcpParams};
 use traffic::{Draw, RTP_HEADERS, UDP_HEADERS, UdpSource, VideoSource};
 use units::{Rate, Rng, Span, Time};
 
-/// What an end of a flow sees of the network.
+/// The network as an end of a flow sees it.
 pub trait Path {
-    /// When the next packet arrives; NEVER: none is under way.
+    /// The time at which the next packet arrives; NEVER: none is in flight.
     fn first_arrives(&self) -> Time;
 
-    /// The packet that arrives next, which is under way.
+    /// Takes the packet that arrives next.
     fn receive(&mut self) -> Parcel;
 
-    /// A packet leaves.
+    /// Sends a packet.
     fn send(&mut self, packet: Parcel, now: Time);
 }
 
-/// What a flow has done since the start.
+/// A flow's counts since the start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {
     /// Data packets its source has sent, retransmissions included.
@@ -39,7 +38,7 @@ pub struct Counters {
     pub sent_bytes: u64,
     /// Data packets that reached the far end.
     pub received_packets: u64,
-    /// Application bytes delivered: TCP in order, datagrams as they come.
+    /// Application bytes delivered: TCP in order, datagrams as they arrive.
     pub delivered_bytes: u64,
     /// Data packets that a queue or a wire dropped; a lost ACK is not a lost segment.
     pub lost_packets: u64,
@@ -49,7 +48,7 @@ pub struct Counters {
     pub fast_recoveries: u64,
 }
 
-/// One ping: when it left, how long it took both ways and on the way out, ns.
+/// One ping: the time it left, its round trip and its delay to the far end.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
     pub sent: Time,
@@ -76,15 +75,15 @@ pub struct Host {
     stopped: bool,
     pub counters: Counters,
     pub rtt: Histogram,
-    /// The longest that a datagram took which has come since the last sample.
+    /// The longest delay of a datagram that arrived since the last sample.
     pub longest: Option<Span>,
     pub transfers: Vec<Transfer>,
     pub probes: Vec<Probe>,
-    /// Datagrams that a wire has doubled and of which one has arrived.
+    /// Datagrams that a wire has doubled and of which one copy has arrived.
     twins: BTreeSet<u32>,
 }
 
-#[allow(clippy::large_enum_variant)] // TCP is the case that must be quick; the others are few.
+#[allow(clippy::large_enum_variant)] // TCP must be fast; the others are few.
 enum Ends {
     Tcp(TcpEnds),
     Udp { source: UdpSource, packet_bytes: u32, next: Time, seq: u32 },
@@ -96,23 +95,23 @@ struct TcpEnds {
     sender: Sender,
     receiver: Receiver,
     header_bytes: u32,
-    /// Those of a SYN, but for the options that it alone has.
+    /// Bytes of a SYN without the options that only a SYN has.
     syn_bytes: u32,
     ack_bytes: u32,
-    /// The connection's number modulo 256: what an earlier one has left in the network is ignored.
+    /// The connection's number modulo 256: packets of earlier connections are ignored.
     epoch: u8,
-    /// The connection that the far end has last heard of, and what it delivered of earlier ones.
+    /// The far end's latest connection, and the bytes delivered by earlier ones.
     far_epoch: u8,
     far_delivered: u64,
-    /// Between transfers: when the next begins.
+    /// The start of the next transfer, between transfers.
     resume: Time,
     began: Time,
-    /// What earlier connections of this flow did; the present one's counts come on top.
-    before: Counters,
+    /// The counts of earlier connections of this flow, without those of the present one.
+    earlier: Counters,
     cold: Box<TcpCold>,
 }
 
-/// What the headers of a TCP flow's packets have in common.
+/// Common parts of the headers of a TCP flow's packets.
 pub struct TcpHeaders<'a> {
     /// Bytes of a full segment.
     pub mss: u32,
@@ -120,18 +119,19 @@ pub struct TcpHeaders<'a> {
     pub bytes: u32,
     pub timestamps: bool,
     pub sack: bool,
-    /// Power of two of the receive window's scale.
+    /// The receive window's scale, as a power of two.
     pub scale: u32,
     /// The window that a SYN-ACK offers, bytes.
     pub syn_window: u16,
-    /// What the connection has to send; `None`: without end.
+    /// Bytes of the connection; `None`: without end.
     pub stream_bytes: Option<u64>,
-    /// The sender; `None`: a further connection has begun, and all segments count as full.
+    /// The sender; `None`: a later connection has begun, and all segments count as full.
     sender: Option<&'a Sender>,
 }
 
 impl TcpHeaders<'_> {
-    /// Where a segment begins in the stream, bytes. What follows a stream's last segment is its end.
+    /// The offset of a segment's first byte in the stream. A segment after the last one is at the
+    /// end.
     pub fn first_byte(&self, segment: u32) -> u64 {
         let full = u64::from(segment) * u64::from(self.mss);
         let at = self.sender.map_or(full, |sender| sender.first_byte(segment));
@@ -141,18 +141,18 @@ impl TcpHeaders<'_> {
 
 struct TcpCold {
     params: TcpParams,
-    /// Bytes of each connection up to the one in progress.
+    /// Bytes of each connection up to the present one.
     streams: Vec<Option<u64>>,
     /// Further transfers.
     next: Option<Next>,
     rng: Rng,
-    /// Of it each connection's congestion control has a stream.
+    /// The generator of each connection's congestion control stream.
     congestion: Rng,
 }
 
-/// What follows a transfer.
+/// The successor of a transfer.
 enum Next {
-    /// Another one of such a size, after such a pause.
+    /// Another transfer of a drawn size, after a drawn pause.
     Transfer(Draw, Draw),
     /// The next object of a web page; at the page's end it waits for the others (`pages`).
     Object(Share),
@@ -160,18 +160,18 @@ enum Next {
     Segment(Player),
 }
 
-/// The objects of a web page that come over one connection.
+/// The objects of a web page that one connection fetches.
 struct Share {
     sizes: Draw,
-    /// From page to page.
+    /// Pause from page to page.
     pause: Draw,
-    /// Of a page.
+    /// Objects per page.
     objects: u32,
-    /// Of the present one, the one in progress included.
+    /// Remaining objects of the present page, the one in progress included.
     left: u32,
-    /// What came of the present page.
+    /// Bytes fetched of the present page.
     bytes: u64,
-    /// When its last object was there; NEVER: not yet.
+    /// The time at which its last object arrived; NEVER: not yet.
     over: Time,
 }
 
@@ -254,7 +254,7 @@ impl Host {
         }
     }
 
-    /// When the source next has something to do by itself; NEVER: nothing.
+    /// The time of the source's next own event; NEVER: none.
     #[inline]
     pub fn source_deadline(&self) -> Time {
         if !self.started {
@@ -263,7 +263,8 @@ impl Host {
         let own = match &self.ends {
             Ends::Tcp(tcp) if tcp.resume != Time::NEVER => tcp.resume,
             Ends::Tcp(tcp) => tcp.sender.deadline().unwrap_or(Time::NEVER),
-            // A stopped TCP source still retransmits what is outstanding; the others are silent.
+            // A stopped TCP source still retransmits outstanding data; the other sources are
+            // silent.
             _ if self.stopped => Time::NEVER,
             Ends::Udp { next, .. } | Ends::Ping { next, .. } | Ends::Video { next, .. } => *next,
         };
@@ -329,7 +330,7 @@ impl Host {
         }
     }
 
-    /// All that happens at the far end before `until`: how much, and when something is due next.
+    /// Runs the far end up to `until`; returns the number of events and the time of the next.
     #[inline]
     pub fn move_far_end(
         &mut self,
@@ -356,7 +357,7 @@ impl Host {
                 return (events, arrival.min(timer));
             }
             events += 1;
-            // A timer goes off before a packet that arrives at its time.
+            // A timer expires before a packet that arrives at the same time.
             let ack = if timer <= arrival {
                 now = timer.max(now);
                 tcp.receiver.on_deadline(now)
@@ -381,7 +382,7 @@ impl Host {
         let packet = path.receive();
         let Parcel { stamp, seq, size, .. } = packet;
         if let Ends::Ping { .. } = self.ends {
-            // The first of two counts, as with the replies.
+            // Of two copies only the first counts, as with the replies.
             let forward = &mut self.probes[seq as usize].forward;
             self.counters.received_packets += u64::from(forward.is_none());
             forward.get_or_insert(now.since(stamp));
@@ -401,7 +402,7 @@ impl Host {
         }
     }
 
-    /// All that happens at the source before `until`: how much, and when something is due next.
+    /// Runs the source up to `until`; returns the number of events and the time of the next.
     #[inline]
     pub fn move_source(
         &mut self,
@@ -442,7 +443,7 @@ impl Host {
                 }
                 if acked.complete {
                     let bytes = tcp.cold.stream().unwrap_or(0);
-                    // A page is one transfer, when all of it is there.
+                    // A page is one transfer, complete when all of it has arrived.
                     if !matches!(tcp.cold.next, Some(Next::Object(_))) {
                         self.transfers.push(Transfer { start: tcp.began, end: now, bytes });
                     }
@@ -469,12 +470,12 @@ impl Host {
         }
     }
 
-    /// What the headers of a connection's packets have in common; `None`: it is no TCP.
+    /// Common parts of the headers of a connection's packets; `None`: the flow is not TCP.
     pub fn tcp_headers(&self, connection: u8) -> Option<TcpHeaders<'_>> {
         let Ends::Tcp(tcp) = &self.ends else { return None };
         let params = &tcp.cold.params;
         let streams = &tcp.cold.streams;
-        // A host may be ahead of what is still under way, by less than 256 connections.
+        // A host may be ahead of packets in flight by less than 256 connections.
         let ago = tcp.epoch.wrapping_sub(connection);
         let stream = streams.len().checked_sub(1 + usize::from(ago));
         Some(TcpHeaders {
@@ -497,7 +498,7 @@ impl Host {
         }
     }
 
-    /// TCP's endpoints, where there are any.
+    /// TCP's endpoints, if there are any.
     pub fn tcp(&self) -> Option<(&Sender, &Receiver)> {
         match &self.ends {
             Ends::Tcp(tcp) => Some((&tcp.sender, &tcp.receiver)),
@@ -505,13 +506,13 @@ impl Host {
         }
     }
 
-    /// A probe's samples are in the `probe` table; it has no row among the flows' time lines.
+    /// Whether it is a probe: its samples are in the table `probe`, not in the flows' time lines.
     pub fn is_probe(&self) -> bool {
         matches!(self.ends, Ends::Ping { .. })
     }
 }
 
-/// Web pages: what `pages` asks of the hosts of one.
+/// Web pages: the interface of `pages` to a host.
 impl Host {
     fn share(&mut self) -> Option<(&mut Share, &mut Rng, &mut Time)> {
         match &mut self.ends {
@@ -523,14 +524,14 @@ impl Host {
         }
     }
 
-    /// When the last of its objects of the present page was there, and what they were, bytes; None:
-    /// some are missing, or it has stopped.
+    /// The time at which the last of its objects of the present page arrived, and their bytes;
+    /// None: some are missing, or the source has stopped.
     pub fn page_over(&mut self) -> Option<(Time, u64)> {
         let (share, ..) = self.share()?;
         (share.over != Time::NEVER).then_some((share.over, share.bytes))
     }
 
-    /// How long the user looks at a page.
+    /// The user's pause after a page.
     pub fn page_pause(&mut self) -> Span {
         self.share().map_or(Span(0), |(share, rng, _)| Span(share.pause.next(rng)))
     }
@@ -545,7 +546,7 @@ impl Host {
 }
 
 impl Share {
-    /// An object is there: when the next one is asked for.
+    /// An object has arrived; returns the time of the next request.
     fn fetched(&mut self, bytes: u64, now: Time) -> Time {
         self.bytes += bytes;
         self.left -= 1;
@@ -562,14 +563,14 @@ fn count_sent(counters: &mut Counters, bytes: u32) {
     counters.sent_bytes += u64::from(bytes);
 }
 
-/// The sender of a connection, with a random stream of its own.
+/// The sender of a connection, with its own random stream.
 fn connection(params: &TcpParams, bytes: Option<u64>, rng: &mut Rng) -> Sender {
     let stream = Rng::new(rng.next_u64(), "connection");
     Sender::new(params, bytes).with_rng(stream)
 }
 
 impl TcpCold {
-    /// Bytes of the connection in progress; none: without end.
+    /// Bytes of the present connection; none: without end.
     fn stream(&self) -> Option<u64> {
         self.streams.last().copied().flatten()
     }
@@ -594,7 +595,7 @@ impl TcpEnds {
             far_delivered: 0,
             resume: Time::NEVER,
             began: start,
-            before: Counters::default(),
+            earlier: Counters::default(),
             cold: Box::new(TcpCold {
                 params: params.clone(),
                 streams: vec![bytes],
@@ -654,7 +655,7 @@ impl TcpEnds {
             Some(Next::Segment(player)) => player.segment_bytes(),
             None => return,
         };
-        self.before = self.totals(&Counters { ..*counters });
+        self.earlier = self.totals(&Counters { ..*counters });
         self.cold.streams.push(Some(bytes));
         self.sender = connection(&self.cold.params, Some(bytes), &mut self.cold.congestion);
         self.epoch = self.epoch.wrapping_add(1);
@@ -662,8 +663,8 @@ impl TcpEnds {
         self.began = now;
     }
 
-    /// A packet of another connection reaches the far end: whether it is of a later one, which then
-    /// is the present one.
+    /// A packet of another connection arrives at the far end. Returns whether its connection is
+    /// later; it is then the present one.
     #[cold]
     fn accept_next(&mut self, epoch: u8) -> bool {
         let later = epoch.wrapping_sub(self.far_epoch) < 128;
@@ -679,9 +680,9 @@ impl TcpEnds {
         let stats = self.sender.stats();
         Counters {
             delivered_bytes: self.far_delivered + self.receiver.delivered_bytes(),
-            retransmits: self.before.retransmits + stats.retransmits,
-            timeouts: self.before.timeouts + stats.timeouts,
-            fast_recoveries: self.before.fast_recoveries + stats.fast_recoveries,
+            retransmits: self.earlier.retransmits + stats.retransmits,
+            timeouts: self.earlier.timeouts + stats.timeouts,
+            fast_recoveries: self.earlier.fast_recoveries + stats.fast_recoveries,
             ..*counters
         }
     }

@@ -1,41 +1,42 @@
-//! What comes to a link in one window of time, put in order.
+//! The packets that arrive at a link in one window of time, put in order.
 
 use std::mem;
 use units::Time;
 
-/// A window is no longer than this, ns.
+/// The longest window, ns.
 pub const LONGEST: u64 = 1 << 30;
 
-/// Who comes first of those that come at one instant.
+/// The order of senders at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sender {
-    /// Off another link's wire.
+    /// Another link's wire.
     Wire = 0,
-    /// TCP: what a kernel sends by itself.
+    /// TCP: packets that a kernel sends by itself.
     Kernel = 1,
-    /// Programs send behind what the kernel does at that time: timers go off before programs run.
+    /// Programs send after the kernel at the same time: timers expire before programs run.
     Program = 2,
 }
 
 /// The packets of a window.
 #[derive(Default)]
 pub struct Inbox {
-    /// Of each the time since the window began and its sender; whether it FOLLOWS; where it lies.
+    /// For each packet the time since the window began and its sender; whether it FOLLOWS; its
+    /// node.
     keys: Vec<u64>,
-    /// The instant and sender of what the present host has told last; of a further host NOTHING.
-    told: u64,
-    /// One comes sooner than what was told before it.
+    /// The instant and sender of the present host's last packet; NOTHING for a new host.
+    last: u64,
+    /// A packet is earlier than the one pushed before it.
     unordered: bool,
     sorted: Vec<u64>,
     ends: Vec<u32>,
 }
 
-/// What was told before comes from the same host at the same instant. Then no lot is drawn.
+/// The packet pushed before is from the same host at the same instant, so no lot is drawn.
 const FOLLOWS: u64 = 1 << 31;
 const NODE: u64 = FOLLOWS - 1;
 const NOTHING: u64 = u64::MAX;
 
-/// A bucket into which more fall is sorted by the library.
+/// A bucket with more keys is sorted by the standard library.
 const FEW: u32 = 16;
 
 /// The time of a key and its sender.
@@ -45,36 +46,36 @@ fn instant(key: u64) -> u64 {
 }
 
 impl Inbox {
-    /// How many come.
+    /// The number of packets.
     #[inline]
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// What is told next comes from another host.
+    /// The next packets are from another host.
     #[inline]
     pub fn next_host(&mut self) {
-        self.told = NOTHING;
+        self.last = NOTHING;
     }
 
-    /// A packet comes, so long after the window began. Those of one host that come at one instant
-    /// are told in their order. Whether it is the first to be told.
+    /// Adds a packet that arrives `after` the start of the window. Packets of one host at one
+    /// instant are pushed in their order. Returns whether it is the first of the window.
     #[inline]
     pub fn push(&mut self, after: u64, sender: Sender, node: u32) -> bool {
         debug_assert!(after < LONGEST && u64::from(node) <= NODE);
         let instant = after << 2 | sender as u64;
-        let follows = if instant == self.told { FOLLOWS } else { 0 };
-        self.told = instant;
+        let follows = if instant == self.last { FOLLOWS } else { 0 };
+        self.last = instant;
         let key = instant << 32 | follows | u64::from(node);
-        let last = self.keys.last().copied();
-        self.unordered |= last.is_some_and(|last| last > (key | FOLLOWS | NODE));
+        let before = self.keys.last().copied();
+        self.unordered |= before.is_some_and(|before| before > (key | FOLLOWS | NODE));
         self.keys.push(key);
-        last.is_none()
+        before.is_none()
     }
 
-    /// Puts the packets in order of time and sender. Among those of one sender that come at one
-    /// instant a lot decides, another each time, which is drawn for the `host` of their flow. Those
-    /// of one host stay as they were told.
+    /// Puts the packets in order of time and sender. Among packets of one sender at one instant a
+    /// lot decides, a new one each time, which is drawn for the `host` of their flow. Packets of
+    /// one host keep the order in which they were pushed.
     #[inline]
     pub fn put_in_order(&mut self, began: Time, host: impl Fn(u32) -> u32) {
         if self.unordered {
@@ -90,7 +91,7 @@ impl Inbox {
         }
     }
 
-    /// For all that come when the one at `among` does, from the same sender.
+    /// Draws lots for all packets with the instant and the sender of the one at `among`.
     #[cold]
     fn draw_lots(&mut self, among: usize, began: Time, host: impl Fn(u32) -> u32) {
         let here = instant(self.keys[among]);
@@ -98,12 +99,12 @@ impl Inbox {
         let number = self.keys[first..].partition_point(|&key| instant(key) == here);
         let now = Time(began.0 + (here >> 2));
         let drawn = &mut self.keys[first..first + number];
-        // Their lots are drawn once.
+        // A packet's lot is drawn once.
         drawn.iter_mut().for_each(|key| *key |= FOLLOWS);
         drawn.sort_by_key(|&key| lot(host((key & NODE) as u32), now));
     }
 
-    /// Hands over all packets, in order or as they were told.
+    /// Returns all packets, in order or as they were pushed.
     #[inline]
     pub fn drain(&mut self, began: Time, mut take: impl FnMut(u32, Time)) {
         for &key in &self.keys {
@@ -113,8 +114,8 @@ impl Inbox {
         self.unordered = false;
     }
 
-    /// Into about half as many buckets as keys, each a stretch of time; then each key past those
-    /// before it that come later, which lie in its bucket.
+    /// Sorts into about half as many buckets as keys, each a span of time. Then each key moves
+    /// before the later keys of its bucket.
     fn sort(&mut self) {
         let most = self.keys.iter().fold(0, |most, &key| most.max(key));
         let buckets = (self.keys.len().next_power_of_two() / 2).max(2);
@@ -162,7 +163,7 @@ impl Inbox {
     }
 }
 
-/// Moves the last key past those that come later.
+/// Moves the last key before all later ones.
 #[inline]
 fn insert(keys: &mut [u64]) {
     let mut place = keys.len() - 1;
@@ -174,7 +175,7 @@ fn insert(keys: &mut [u64]) {
     keys[place] = key;
 }
 
-/// What a host draws at one instant.
+/// The lot of a host at one instant.
 pub fn lot(host: u32, now: Time) -> u32 {
     qdisc::hash(host.into(), now.0)
 }
@@ -189,9 +190,9 @@ mod tests {
         let mut rng = Rng::new(1, "inbox");
         let mut inbox = Inbox::default();
         for round in 0..2_000 {
-            // Some spread out, some all within a few instants of a long window.
+            // Some are spread out, some are within a few instants of a long window.
             let span = [1, 3, 1000, LONGEST][rng.below(4) as usize];
-            let mut told = Vec::new();
+            let mut pushed = Vec::new();
             for place in (0..rng.below(100) as u32).rev() {
                 let far = rng.chance(0.01);
                 let after = if far { LONGEST - 1 } else { rng.below(span) };
@@ -202,23 +203,23 @@ mod tests {
                     let node = 5 * (3 * place + burst) + host;
                     let after = if rng.chance(0.8) { after } else { rng.below(span) };
                     inbox.push(after, sender, node);
-                    told.push((after, sender as u8, node));
+                    pushed.push((after, sender as u8, node));
                 }
             }
-            told.sort_by_key(|&(at, sender, node)| (at, sender, lot(node % 5, Time(round + at))));
+            pushed.sort_by_key(|&(at, sender, node)| (at, sender, lot(node % 5, Time(round + at))));
             let mut drained = Vec::new();
             inbox.put_in_order(Time(round), |node| node % 5);
             inbox.drain(Time(round), |node, at| drained.push((at.0 - round, node)));
-            assert_eq!(drained, told.iter().map(|&(at, _, node)| (at, node)).collect::<Vec<_>>());
+            assert_eq!(drained, pushed.iter().map(|&(at, _, node)| (at, node)).collect::<Vec<_>>());
             assert_eq!(inbox.len(), 0);
         }
     }
 
-    /// What comes at 5 ns, told in this order, each from a host of its own, which has the packet's
-    /// number.
-    fn ordered(told: &[(Sender, u32)], began: Time) -> Vec<u32> {
+    /// The order of packets that arrive at 5 ns, pushed in this order, each from another host with
+    /// the packet's number.
+    fn ordered(pushed: &[(Sender, u32)], began: Time) -> Vec<u32> {
         let mut inbox = Inbox::default();
-        for &(sender, node) in told {
+        for &(sender, node) in pushed {
             inbox.next_host();
             inbox.push(5, sender, node);
         }
@@ -231,16 +232,16 @@ mod tests {
     #[test]
     fn at_one_instant_wires_come_first_then_tcp_then_programs() {
         let [wire, tcp, program] = [(Sender::Wire, 0), (Sender::Kernel, 1), (Sender::Program, 2)];
-        for told in [[program, tcp, wire], [tcp, program, wire], [program, wire, tcp]] {
-            assert_eq!(ordered(&told, Time::ZERO), [0, 1, 2], "{told:?}");
+        for pushed in [[program, tcp, wire], [tcp, program, wire], [program, wire, tcp]] {
+            assert_eq!(ordered(&pushed, Time::ZERO), [0, 1, 2], "{pushed:?}");
         }
     }
 
     #[test]
     fn the_lot_of_hosts_is_another_at_each_instant() {
-        let told = [0, 1, 2, 3].map(|host| (Sender::Kernel, host));
+        let pushed = [0, 1, 2, 3].map(|host| (Sender::Kernel, host));
         // At 5, 6, 7 and 8 ns.
-        let drawn = [0, 1, 2, 3].map(|began| ordered(&told, Time(began)));
+        let drawn = [0, 1, 2, 3].map(|began| ordered(&pushed, Time(began)));
         assert_eq!(drawn, [[1, 2, 0, 3], [2, 1, 3, 0], [3, 0, 2, 1], [0, 2, 1, 3]]);
     }
 }

@@ -1,9 +1,9 @@
-//! The random time by which a flow's packets leave their host later: it breaks phase effects.
+//! The random time by which a flow's packets leave their host later, which breaks phase effects.
 
 use crate::scenario::FlowSpec;
 use units::{Rng, Span, Time};
 
-/// The random time by which packets of one direction leave their host later, order kept.
+/// The random delay of one direction's packets at their host; the order is kept.
 pub struct Jitter {
     most: u64,
     rng: Rng,
@@ -11,7 +11,7 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// Of a flow's packets and of its replies, where they have any.
+    /// The jitter of a flow's packets and of its replies; none without jitter.
     pub fn new(flow: &FlowSpec, seed: u64) -> [Option<Jitter>; 2] {
         ["jitter", "jitter/back"].map(|what| {
             (flow.jitter_ns > 0).then(|| Jitter {
@@ -22,7 +22,7 @@ impl Jitter {
         })
     }
 
-    /// When a packet leaves that is sent now.
+    /// The time at which a packet leaves that is sent now.
     pub fn leaves_at(&mut self, now: Time) -> Time {
         self.last = self.last.max(now + Span(self.rng.below(self.most)));
         self.last

@@ -1,20 +1,21 @@
-//! Lanes: packets under way from one place to the next, in the order in which they arrive.
+//! Lanes: packets in flight from one place to the next, in the order of their arrival.
 //!
-//! All packets of a lane take the same way, so the last to enter is the last to arrive, unless a wire
-//! on the way reorders. Then a packet enters where it belongs by its time. All packets lie in one slab, those in queues too. Its last freed place is the first to be used: what is under
-//! way stays in the processor's cache however many lanes there are.
+//! All packets of a lane take the same path, so the last to enter is the last to arrive, unless a
+//! wire on the path reorders. Then a packet is inserted by its arrival time. All packets are in one
+//! slab, those in queues too. The last freed node is used first, so packets in flight stay in the
+//! processor's cache however many lanes there are.
 
 use crate::payload::Parcel;
 use units::Time;
 
 const NONE: u32 = u32::MAX;
 
-/// A packet under way. One cache line.
+/// A packet in flight. One cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Node {
     arrives: Time,
-    /// Behind it in its lane; of a free node the next free one.
+    /// The next packet of its lane; for a free node the next free node.
     next: u32,
     packet: Parcel,
 }
@@ -22,13 +23,13 @@ struct Node {
 /// The ends of a lane.
 #[derive(Clone, Copy)]
 struct Lane {
-    /// When the first packet arrives; NEVER: there is none.
+    /// The time at which the first packet arrives; NEVER: the lane is empty.
     first_arrives: Time,
     first: u32,
     last: u32,
 }
 
-/// All packets under way.
+/// All packets in flight.
 pub struct Lanes {
     nodes: Vec<Node>,
     free: u32,
@@ -36,18 +37,18 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// No lane.
+    /// Starts without lanes.
     pub fn new() -> Lanes {
         Lanes { nodes: Vec::new(), free: NONE, lanes: Vec::new() }
     }
 
-    /// A further lane; its number.
+    /// Opens a lane and returns its number.
     pub fn open(&mut self) -> u32 {
         self.lanes.push(Lane { first_arrives: Time::NEVER, first: NONE, last: NONE });
         (self.lanes.len() - 1) as u32
     }
 
-    /// Places a packet; where it lies until it is taken.
+    /// Places a packet; returns its node, which it keeps until it is taken.
     #[inline]
     pub fn place(&mut self, packet: Parcel) -> u32 {
         let node = self.free;
@@ -61,19 +62,19 @@ impl Lanes {
         node
     }
 
-    /// A placed packet.
+    /// The packet of a node.
     #[inline]
     pub fn packet(&mut self, node: u32) -> &mut Parcel {
         &mut self.nodes[node as usize].packet
     }
 
-    /// The host of a placed packet.
+    /// The host of a node's packet.
     #[inline]
     pub fn host(&self, node: u32) -> u32 {
         self.nodes[node as usize].packet.flow / 2
     }
 
-    /// Takes a packet from its place.
+    /// Takes a packet and frees its node.
     #[inline]
     pub fn take(&mut self, node: u32) -> Parcel {
         let place = &mut self.nodes[node as usize];
@@ -82,8 +83,8 @@ impl Lanes {
         place.packet
     }
 
-    /// A placed packet enters a lane, behind those that arrive by then. Whether it is the first
-    /// there.
+    /// A placed packet enters a lane, after those that arrive by then. Returns whether it is the
+    /// first in the lane.
     #[inline]
     pub fn push(&mut self, number: u32, arrives: Time, node: u32) -> bool {
         let entered = &mut self.nodes[node as usize];
@@ -104,7 +105,7 @@ impl Lanes {
         false
     }
 
-    /// `push` where the last packet of the lane arrives later.
+    /// `push` if the last packet of the lane arrives later.
     #[cold]
     fn overtake(&mut self, number: u32, arrives: Time, node: u32) -> bool {
         let lane = &mut self.lanes[number as usize];
@@ -126,13 +127,13 @@ impl Lanes {
         }
     }
 
-    /// When the next packet arrives; NEVER: none is under way.
+    /// The time at which the next packet arrives; NEVER: none is in flight.
     #[inline]
     pub fn first_arrives(&self, lane: u32) -> Time {
         self.lanes[lane as usize].first_arrives
     }
 
-    /// The next packet of a lane that has one, which leaves it and its place.
+    /// Takes the next packet of a lane that has one, and frees its node.
     #[inline]
     pub fn receive(&mut self, lane: u32) -> Parcel {
         let lane = &mut self.lanes[lane as usize];
@@ -147,7 +148,7 @@ impl Lanes {
         packet
     }
 
-    /// The next packet of a lane that has one leaves it; where it lies.
+    /// Removes the next packet of a lane that has one; returns its node, which it keeps.
     #[inline]
     pub fn pop(&mut self, lane: u32) -> u32 {
         let lane = &mut self.lanes[lane as usize];
@@ -159,7 +160,7 @@ impl Lanes {
         node
     }
 
-    /// The most packets there were under way at once.
+    /// The most packets that were in flight at once.
     pub fn peak(&self) -> usize {
         self.nodes.len()
     }

@@ -1,21 +1,22 @@
-//! The packet simulator: a scenario of integers in, tables out.
+//! The packet simulator: turns a scenario of integers into tables.
 //!
-//! There is no list of events. A packet takes time from a link to the host behind it. So what
-//! happens at a link can't matter to any host within a short window of time. Window by window each
-//! host is moved alone, first its far end, then its source. Then each link is handed what comes to
-//! it, in order. `net::Lookahead` computes how long a window may be. A host's state is in the
-//! processor's cache for all packets of a window, and only what meets at a link is sorted.
+//! There is no list of events. A packet takes time from a link to the host behind it, so events at
+//! a link can't affect any host within a short window of time. In each window every host runs
+//! alone, first its far end, then its source. Then each link receives the packets that arrive at
+//! it, in order. `net::Lookahead` computes the length of a window. A host's state stays in the
+//! processor's cache for all packets of a window, and only packets that meet at a link are sorted.
 //!
 //! Order at one instant: flows are sampled. A host's timers expire, then its packets arrive. A link
-//! takes in what comes: off wires, then from TCP, then from programs. Among several hosts a lot
-//! decides, another each time, so that none is always first. Then the link dequeues. Queues are
-//! sampled. What takes no time at all, over a path without any delay, happens in a further pass over
-//! hosts and links. `plain`, in tests, is the same with a list of events.
+//! enqueues arriving packets: from wires, then from TCP, then from programs. A lot decides the
+//! order among several hosts, a new lot at each instant, so that no host is always first. Then the
+//! link dequeues. Queues are sampled. Events without any delay, over a path without delay, happen
+//! in a further pass over hosts and links. `plain`, in tests, is the same simulator with a list of
+//! events.
 //!
-//! Everything random has a stream of its own, named after what it belongs to.
+//! Each random quantity has its own stream, named after the thing that it belongs to.
 //!
-//! No I/O, no clock, no thread: whoever calls `Sim::run` in slices may look at his clock in
-//! between.
+//! There is no I/O, no clock and no thread: a caller that runs `Sim::run` in slices may read its
+//! clock in between.
 
 mod addresses;
 mod due;
@@ -34,12 +35,12 @@ mod recorder;
 mod replay;
 mod scenario;
 
-// The tests' scenarios call it so from within, too.
+// The tests' scenarios use this name from inside the crate, too.
 #[cfg(test)]
 extern crate self as sim;
 
 pub use qdisc::{Cause, DsField, ReplayHint};
-pub use replay::{Arrival, Decision, Fell, Replayed, replay};
+pub use replay::{Action, Arrival, Decision, Replayed, replay};
 pub use scenario::*;
 pub use traffic::{Draw, Frames, Packets, TrafficKind};
 
@@ -57,13 +58,13 @@ use units::{Rate, Rng, Span, Time};
 
 /// A run in progress.
 pub struct Sim {
-    /// All before this has happened.
+    /// All events before this time have happened.
     now: Time,
     end: Time,
     due: Samples,
     links: Vec<Link<Slip>>,
     drives: Vec<Drive>,
-    /// What comes to each link in this window.
+    /// The packets that arrive at each link in this window.
     inboxes: Vec<Inbox>,
     lookahead: Lookahead,
     hosts: Vec<Host>,
@@ -75,32 +76,68 @@ pub struct Sim {
     finished: bool,
 }
 
-/// When samples are due. The last ones are taken at the end.
+/// The times of the next samples. The last samples are taken at the end.
 struct Samples {
-    /// The end of the warm-up; NEVER once it is over.
+    /// The end of the warm-up; NEVER after it.
     warm: Time,
     flows: Time,
     queues: Time,
 }
 
-/// What is recorded at one time for the whole run.
+/// A record of the whole run at one time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Mark {
-    /// Behind all that happens at that time.
+    /// After all events of that time.
     Queues,
-    /// Ahead of all that happens at that time.
+    /// Before all events of that time.
     Warm,
     Flows,
     End,
 }
 
-/// What a window costs beside its packets.
+/// The cost of a window besides its packets, in events.
 const WINDOW_EVENTS: u64 = 8;
 
 impl Sim {
-    /// A run at its start. The scenario must be consistent (indices in range, names unique): it was
-    /// made so in `scenario/`.
+    /// A run at its start. The scenario must be consistent (indices in range, names unique), as
+    /// `scenario/` makes it.
     ///
+    /// # Examples
+    ///
+    /// ```rust
+    /// // A queue of one packet: of three packets in one instant the third finds no room.
+    /// use serde_json::{from_value, json};
+    ///
+    /// let link = |name: &str, bps: Option<u64>| {
+    ///     let rate: Vec<_> = bps.iter().map(|bps| json!({"at_ns": 0, "bps": bps})).collect();
+    ///     json!({
+    ///         "name": name, "rate": rate, "rate_period_ns": null, "delay_ns": 10_000_000,
+    ///         "qdisc": {"kind": "pfifo", "limit": 1}, "loss": {"law": "none"},
+    ///         "framing": {"header_bytes": 0, "overhead_bytes": 0, "minimum_bytes": 0, "cells": "none"},
+    ///         "ring": null, "shaper": null, "sampled": true,
+    ///     })
+    /// };
+    /// let capture = json!({"kind": "capture", "packets": [[0, 1500], [0, 1500], [0, 1500]],
+    ///     "period_ns": 1_000_000_000});
+    /// let scenario: sim::Scenario = from_value(json!({
+    ///     "duration_ns": 100_000_000, "warmup_ns": 0, "seed": 1,
+    ///     "links": [link("down", Some(12_000_000)), link("up", None)],
+    ///     "flows": [{
+    ///         "name": "capture", "group": 0, "path": [0], "back": [1], "path_extra_ns": 0,
+    ///         "back_extra_ns": 0, "start_ns": 0, "stop_ns": null, "jitter_ns": 0, "ds": 0,
+    ///         "traffic": capture,
+    ///     }],
+    ///     "record": {"queue_ns": 10_000_000, "flow_ns": 10_000_000, "packets": false, "headers": false},
+    /// }))
+    /// .expect("the description is complete");
+    /// let mut run = sim::Sim::new(&scenario);
+    /// while !run.run(1_000) {
+    ///     // The caller may read a clock here, or stop.
+    /// }
+    /// assert_eq!(run.delivered_packets(), 2);
+    /// let tables = run.into_tables();
+    /// assert!(tables.iter().any(|table| table.name == "drops"));
+    /// ```
     /// # Panics
     ///
     /// If a path names a link that is not there.
@@ -109,8 +146,8 @@ impl Sim {
         let mut named = scenario.flows.iter().flat_map(|flow| flow.path.iter().chain(&flow.back));
         assert!(named.all(|&link| link < links), "a path names a link not there");
         let addresses = OnceCell::new();
-        let made = || addresses::hosts(&scenario.flows, &scenario.links);
-        let hosts = || addresses.get_or_init(made).clone();
+        let compute = || addresses::hosts(&scenario.flows, &scenario.links);
+        let hosts = || addresses.get_or_init(compute).clone();
         let links = scenario.links.iter().map(|spec| make_link(spec, scenario.seed, hosts));
         let links: Vec<Link<Slip>> = links.collect();
         let flows = scenario.flows.iter().enumerate();
@@ -149,14 +186,14 @@ impl Sim {
         }
     }
 
-    /// Where the run is.
+    /// The time up to which the run has advanced.
     pub fn now(&self) -> Time {
         self.now.min(self.end)
     }
 
-    /// Goes on to the end, or until some `budget` further events have happened; true when the run
-    /// is complete. Each window counts as `WINDOW_EVENTS` more, and each step of a rate as one, so
-    /// that a call ends soon however long no packet comes.
+    /// Advances to the end, or until about `budget` further events have happened; returns true when
+    /// the run is complete. Each window counts as `WINDOW_EVENTS` more, and each step of a rate as
+    /// one, so that a call ends soon however long no packet is sent.
     pub fn run(&mut self, budget: u64) -> bool {
         let pause_at = (self.events + self.net.rate_steps).saturating_add(budget);
         let mut windows = 0;
@@ -179,17 +216,17 @@ impl Sim {
         true
     }
 
-    /// Packets of data delivered to their hosts so far.
+    /// Data packets delivered to their hosts so far.
     pub fn delivered_packets(&self) -> u64 {
         self.hosts.iter().map(|host| host.counters.received_packets).sum()
     }
 
-    /// What waits in each link's queue where the run is.
+    /// The present backlog of each link's queue.
     pub fn backlogs(&self) -> impl Iterator<Item = qdisc::Backlog> {
         self.links.iter().map(Link::backlog)
     }
 
-    /// The congestion window of each flow where the run is, bytes; `None`: its sender has none.
+    /// The present congestion window of each flow, bytes; `None`: its sender has none.
     pub fn cwnds(&self) -> impl Iterator<Item = Option<u64>> {
         self.hosts.iter().map(|host| host.tcp().map(|(sender, _)| sender.cwnd_bytes()))
     }
@@ -203,7 +240,7 @@ impl Sim {
 
     // --- windows ---
 
-    /// Everything before `until`, once.
+    /// Runs each part once up to `until`.
     fn pass(&mut self, until: Time) {
         let Sim { links, hosts, browsers, net, inboxes, recorder, sacks, .. } = self;
         let mut events = 0;
@@ -235,10 +272,10 @@ impl Sim {
                 let inbox = &mut inboxes[link];
                 let coming = net.collect(link, until, inbox);
                 events += inbox.len() as u64;
-                // What it sends to itself may be the next to come to it.
+                // The next packet to arrive at a link may be one that it sends to itself.
                 net.links_due.set(place, coming);
-                let behind = &mut Behind { link: link as u32, net, recorder, hosts, sacks };
-                let own = self.drives[link].move_link(&mut links[link], until, inbox, behind);
+                let downstream = &mut Downstream { link: link as u32, net, recorder, hosts, sacks };
+                let own = self.drives[link].move_link(&mut links[link], until, inbox, downstream);
                 net.links_due.hasten(place, own);
             }
             net.links_due.settle(block, places);
@@ -248,8 +285,8 @@ impl Sim {
 
     // --- recording ---
 
-    /// The next time at which something is recorded for the whole run: all that happens before the
-    /// time that is given has to have happened.
+    /// The time of the next record of the whole run: all events before the returned time must have
+    /// happened.
     fn next_mark(&self) -> (Time, Mark) {
         let Samples { warm, flows, queues } = self.due;
         let behind = |at: Time| at + Span(1);
@@ -276,8 +313,8 @@ impl Sim {
                     recorder.sample_flows(hosts, now);
                 }
             }
-            // Rows that are due then end here, too, so that the rows after them add up to the
-            // totals.
+            // Rows that are due at this time end here, too, so that the rows after them add up to
+            // the totals.
             Mark::Warm => {
                 let now = std::mem::replace(&mut due.warm, Time::NEVER);
                 links.iter_mut().for_each(|link| link.settle(now));
@@ -290,7 +327,7 @@ impl Sim {
                 }
                 recorder.warm(links, hosts, now);
             }
-            // The last rows have what happened at the end itself.
+            // The last rows include the events of the end itself.
             Mark::End => {
                 self.sample_queues(self.end);
                 self.recorder.sample_flows(&mut self.hosts, self.end);
@@ -302,13 +339,13 @@ impl Sim {
 
     fn sample_queues(&mut self, now: Time) {
         let Sim { links, recorder, .. } = self;
-        // A ring's completions have no event while nothing waits for them.
+        // A ring's completions cause no event while no packet waits for them.
         links.iter_mut().for_each(|link| link.settle(now));
         recorder.sample_queues(links, now);
     }
 }
 
-/// All that happens at a host before `until`, both ends; how much.
+/// Runs both ends of a host up to `until`; returns the number of events.
 #[inline]
 fn move_host(
     host: &mut Host,
@@ -324,64 +361,64 @@ fn move_host(
     let first_link = net.first_link(there, inboxes);
     let source = &mut End { lane: back, net, first_link };
     let (near, near_due) = host.move_source(until, source, sacks);
-    // Where the way there crosses no link the far end may have something to do again.
+    // If the path to the far end crosses no link, the far end may have further packets.
     let due = far_due.min(near_due).min(net.lanes.first_arrives(there));
     net.hosts_due.set(index, due);
     far + near
 }
 
-/// How a link is moved.
+/// The state of a link between windows.
 struct Drive {
-    /// When its rate changes next.
+    /// The next change of its rate.
     rate_change: Time,
-    /// Whether what comes to it is put in order.
+    /// Whether arriving packets are put in order.
     in_order: bool,
 }
 
 impl Drive {
-    /// All that happens at the link before `until`; when something next happens by itself.
+    /// Runs the link up to `until`; returns the time of its next own event.
     #[inline]
     fn move_link(
         &mut self,
         link: &mut Link<Slip>,
         until: Time,
         inbox: &mut Inbox,
-        behind: &mut Behind<'_>,
+        downstream: &mut Downstream<'_>,
     ) -> Time {
-        let began = behind.net.began;
+        let began = downstream.net.began;
         if self.in_order {
-            inbox.put_in_order(began, |node| behind.net.lanes.host(node));
+            inbox.put_in_order(began, |node| downstream.net.lanes.host(node));
         }
         let sees_acks = link.qdisc().sees_acks();
         inbox.drain(began, |node, at| {
-            self.step_rate(link, at, behind);
-            let parcel = behind.net.lanes.packet(node);
-            let packet = parcel.slip(node, behind.net.tunnels.of(parcel.flow));
-            if sees_acks && let Some(ack) = behind.sacks.ack_view(parcel) {
+            self.step_rate(link, at, downstream);
+            let parcel = downstream.net.lanes.packet(node);
+            let packet = parcel.slip(node, downstream.net.tunnels.of(parcel.flow));
+            if sees_acks && let Some(ack) = downstream.sacks.ack_view(parcel) {
                 link.qdisc_mut().sees(ack);
             }
-            link.send(packet, at, behind);
+            link.send(packet, at, downstream);
         });
         let last = Time(until.0 - 1);
-        self.step_rate(link, last, behind);
-        link.advance(last, behind);
+        self.step_rate(link, last, downstream);
+        link.advance(last, downstream);
         link.next_event().unwrap_or(Time::NEVER).min(self.rate_change)
     }
 
-    /// Tells the link of the changes of its rate up to `now`.
+    /// Reports the changes of the rate up to `now` to the link.
     #[inline]
-    fn step_rate(&mut self, link: &mut Link<Slip>, now: Time, behind: &mut Behind<'_>) {
+    fn step_rate(&mut self, link: &mut Link<Slip>, now: Time, downstream: &mut Downstream<'_>) {
         while self.rate_change <= now {
-            link.advance(Time(self.rate_change.0 - 1), behind);
+            link.advance(Time(self.rate_change.0 - 1), downstream);
             link.rate_stepped(self.rate_change);
-            behind.net.rate_steps += 1;
+            downstream.net.rate_steps += 1;
             self.rate_change = link.schedule().next_change(self.rate_change);
         }
     }
 }
 
-/// What lies behind a link.
-struct Behind<'a> {
+/// The parts that receive a link's packets.
+struct Downstream<'a> {
     link: u32,
     net: &'a mut Net,
     recorder: &'a mut Recorder,
@@ -389,15 +426,15 @@ struct Behind<'a> {
     sacks: &'a mut SackPool,
 }
 
-impl Outlet<Slip> for Behind<'_> {
+impl Outlet<Slip> for Downstream<'_> {
     #[inline]
     fn departed(&mut self, departure: Departure<Slip>) {
         self.recorder.departure(self.link, &departure);
-        if let Some(kept) = self.recorder.headers() {
+        if let Some(rows) = self.recorder.headers() {
             let packet = self.net.lanes.packet(departure.packet.body.node);
             let left = (self.link, departure.packet.ds, departure.dequeued);
             let host = &self.hosts[departure.packet.flow as usize / 2];
-            kept.push(headers::row(packet, left, host, self.sacks));
+            rows.push(headers::row(packet, left, host, self.sacks));
         }
         let Departure { dequeued, arrives, lost, packet } = departure;
         if let Some(cause) = lost {
@@ -428,7 +465,7 @@ impl Outlet<Slip> for Behind<'_> {
     }
 }
 
-/// An end of a flow's path: what arrives at it lies in a lane.
+/// An end of a flow's path: packets that arrive at it are in a lane.
 struct End<'a> {
     lane: u32,
     net: &'a mut Net,
@@ -452,8 +489,7 @@ impl Path for End<'_> {
     }
 }
 
-/// The link as it is before its first packet. `hosts` are asked for by disciplines that share by
-/// host.
+/// The link before its first packet. `hosts` is called only for disciplines that share by host.
 fn make_link<B: Body>(spec: &LinkSpec, seed: u64, hosts: impl FnOnce() -> Hosts) -> Link<B> {
     let schedule = Schedule::new(spec.rate.clone(), spec.rate_period_ns);
     let shaped = spec.shaper.map(|shaper| Rate(shaper.bps));
@@ -468,8 +504,8 @@ fn make_link<B: Body>(spec: &LinkSpec, seed: u64, hosts: impl FnOnce() -> Hosts)
         Some(card) => Discipline::on_card(&spec.qdisc, card, context),
         None => Discipline::new(&spec.qdisc, context),
     };
-    if let Some(its) = Qdisc::<B>::hosts(&mut qdisc) {
-        *its = hosts();
+    if let Some(numbers) = Qdisc::<B>::hosts(&mut qdisc) {
+        *numbers = hosts();
     }
     let mut link = Link::new(LinkParts {
         qdisc,

@@ -1,4 +1,4 @@
-//! The way between hosts and links: routes, what is under way, and how far ahead of each other
+//! The network between hosts and links: routes, packets in flight, and how far ahead of each other
 //! the parts of a scenario may run.
 
 use crate::addresses::Tunnels;
@@ -12,29 +12,29 @@ use qdisc::{DsField, Params};
 use std::collections::{BTreeMap, BTreeSet};
 use units::{Rate, Span, Time};
 
-/// Where packets of one direction of a flow go. Two to a flow: its packets, then its replies. The
-/// lane to the host at the end has the direction's own number.
+/// The route of packets of one direction. A flow has two: its packets, then its replies. The lane
+/// to the host at the end has the direction's own number.
 struct Route {
-    /// The link whose inbox they go to at once; NO_LINK: there is none, or they wait before it.
+    /// The link whose inbox they enter at once; NO_LINK: there is none, or they wait before it.
     inbox: u32,
-    /// First of its links in `Net::hops`.
+    /// Index of its first link in `Net::hops`.
     first: u32,
-    /// How many.
+    /// The number of its links.
     len: u32,
     /// Propagation after the last link.
     extra: Span,
-    /// Who sends.
+    /// The kind of sender.
     sender: Sender,
     /// Packets leave their host later by a random time, and wait for it in a lane to the first
     /// link.
     jitter: Option<Box<(Jitter, u32)>>,
 }
 
-/// The lane to a link that no link comes before.
+/// The lane to a link that has no link before it.
 const NO_LANE: u32 = u32::MAX;
 const NO_LINK: u32 = u32::MAX;
 
-/// Where what a host sends goes at once: to the inbox of this link.
+/// The inbox of the link that a host's packets enter at once.
 pub struct FirstLink<'a> {
     link: u32,
     sender: Sender,
@@ -49,20 +49,20 @@ struct Hop {
     lane: u32,
 }
 
-/// What lies between hosts and links.
+/// The state of the network between hosts and links.
 pub struct Net {
-    /// The tunnels that flows are in.
+    /// The tunnels of the flows.
     pub tunnels: Tunnels,
     routes: Vec<Route>,
     hops: Vec<Hop>,
     pub lanes: Lanes,
-    /// When this window began.
+    /// The start of this window.
     pub began: Time,
-    /// When something next happens at each host, at either end.
+    /// The time of the next event at each host, at either end.
     pub hosts_due: Due,
-    /// When something next happens at each link, by its place in the order of links.
+    /// The time of the next event at each link, by its place in the order of links.
     pub links_due: Due,
-    /// That place.
+    /// The place of each link.
     places: Vec<u32>,
     /// The lanes to each link.
     lanes_to: Vec<Vec<u32>>,
@@ -71,7 +71,7 @@ pub struct Net {
 }
 
 impl Net {
-    /// Links have their turns in `order`.
+    /// Links run in `order`.
     pub fn new(scenario: &Scenario, order: &[u32]) -> Net {
         let links = scenario.links.len();
         let mut net = Net {
@@ -125,7 +125,7 @@ impl Net {
         lane
     }
 
-    /// Where what a host sends in this direction goes at once, if it does.
+    /// The inbox that packets of this direction enter at once, if there is one.
     #[inline]
     pub fn first_link<'a>(
         &self,
@@ -168,11 +168,12 @@ impl Net {
         }
     }
 
-    /// A packet has left the last link but for its propagation, or is on to the next.
+    /// A packet has left the last link and has only propagation ahead, or it continues to the next
+    /// link.
     #[inline]
     pub fn cross(&mut self, node: u32, flow: u32, ds: DsField, arrives: Time) {
         let route = &self.routes[flow as usize];
-        // No host asks how many links its packets have crossed.
+        // On a route of one link nobody reads how many links its packets have crossed.
         let hop = if route.len == 1 { 1 } else { u32::from(self.lanes.packet(node).hop) + 1 };
         if hop == route.len {
             let at = arrives + route.extra;
@@ -200,8 +201,8 @@ impl Net {
         }
     }
 
-    /// What comes to a link off other wires, or late from its hosts, before `until` goes into its
-    /// inbox. Returns when the next packet comes to it.
+    /// Moves packets that arrive at a link before `until`, from other wires or late from its hosts,
+    /// into its inbox. Returns the time at which the next packet arrives.
     #[inline]
     pub fn collect(&mut self, link: usize, until: Time, inbox: &mut Inbox) -> Time {
         let mut next = Time::NEVER;
@@ -224,17 +225,17 @@ impl Net {
     }
 }
 
-/// In which order links are moved in a window, and how long a window may be.
+/// The order of links in a window, and the longest window.
 pub struct Lookahead {
     /// Every link once.
     pub order: Vec<u32>,
-    /// What is sent from a part to one that was moved before it, arrives no sooner than this.
+    /// A packet from a part to a part that ran before it arrives no sooner than this.
     pub window: Span,
 }
 
 impl Lookahead {
-    /// In a window hosts are moved first, the far end of each before its source, then links. A link
-    /// is moved behind those that lead to it where that is possible.
+    /// In a window hosts run first, the far end of each before its source, then links. A link runs
+    /// after the links that lead to it, if possible.
     pub fn new(scenario: &Scenario) -> Lookahead {
         let takes: Vec<Span> = scenario.links.iter().map(least_time).collect();
         let mut window = Span(u64::MAX);
@@ -262,13 +263,13 @@ impl Lookahead {
     }
 }
 
-/// The place of each of so many links behind those that lead to it; in a circle the first one's
-/// comes first.
+/// The place of each link after those that lead to it; in a circle the lowest index is first.
 fn places(links: usize, leads_to: &BTreeSet<(usize, usize)>) -> Vec<usize> {
     let mut before = vec![0; links];
     leads_to.iter().for_each(|&(_, to)| before[to] += 1);
     let mut place = vec![usize::MAX; links];
-    // Extended, not collected: that would sort first, by code that the lab's page carries.
+    // Extended, not collected: collecting would sort first, with code that the lab's page would
+    // contain.
     let (mut ready, mut unplaced) = (BTreeSet::new(), BTreeSet::new());
     ready.extend((0..links).filter(|&link| before[link] == 0));
     unplaced.extend(0..links);
@@ -293,14 +294,14 @@ fn least_time(link: &LinkSpec) -> Span {
     link.impairments.least_delay(link.delay_ns) + transmission.unwrap_or(Span::ZERO)
 }
 
-/// Whether a discipline may keep a packet while its link is free to send it.
+/// Whether a discipline may hold a packet back while its link is free to send it.
 fn may_hold(qdisc: &Params) -> bool {
     use Params::{Bfifo, Codel, FqCodel, Pfifo, PfifoFast, PfifoHeadDrop};
     !matches!(qdisc, Pfifo(_) | Bfifo(_) | PfifoHeadDrop(_) | PfifoFast(_) | Codel(_) | FqCodel(_))
 }
 
-/// Of each link whether what comes to it is put in order. It need not be where no packet meets
-/// another, and those of one flow stay in order anyway; unless each packet is recorded.
+/// For each link, whether arriving packets are put in order. That is unnecessary if no packet meets
+/// another, since packets of one flow stay in order anyway, unless each packet is recorded.
 pub fn in_order(scenario: &Scenario) -> Vec<bool> {
     let paths = scenario.flows.iter().flat_map(|flow| [&flow.path, &flow.back]);
     let mut leads_on: BTreeSet<u32> = BTreeSet::new();

@@ -1,8 +1,8 @@
 //! Web pages: the connections of a browser, which wait for each other at a page's end.
 //!
-//! All flows of a `[[flow]]` entry of kind web are one browser's. Each fetches its objects one after
-//! another. When the last object of all is there the page is over; the next one begins after a
-//! pause, at the end of the window of time at the earliest.
+//! All flows of a `[[flow]]` entry of kind web belong to one browser. Each fetches its objects one
+//! after another. When the last object of all has arrived the page is complete; the next page
+//! begins after a pause, at the earliest at the end of the window of time.
 
 use crate::host::{Host, Transfer};
 use crate::scenario::{FlowSpec, Traffic};
@@ -13,28 +13,29 @@ use units::Time;
 pub struct Browser {
     /// Its connections, by the numbers of their hosts.
     pub connections: Vec<usize>,
-    /// When the present page began.
+    /// The start of the present page.
     began: Time,
 }
 
 impl Browser {
-    /// Those of a scenario.
+    /// The browsers of a scenario.
     pub fn all(flows: &[FlowSpec]) -> Vec<Browser> {
-        let mut found: BTreeMap<u32, Browser> = BTreeMap::new();
+        let mut browsers: BTreeMap<u32, Browser> = BTreeMap::new();
         for (host, flow) in flows.iter().enumerate() {
             if let Traffic::Transfers { objects: Some(_), .. } = flow.traffic {
                 let start = Time(flow.start_ns);
-                let browser = found
+                let browser = browsers
                     .entry(flow.group)
                     .or_insert_with(|| Browser { connections: Vec::new(), began: start });
                 browser.connections.push(host);
                 browser.began = browser.began.min(start);
             }
         }
-        found.into_values().collect()
+        browsers.into_values().collect()
     }
 
-    /// If its page is over, the next one begins: when. All before `until` has happened.
+    /// Starts the next page if the present one is complete, and returns its start. All events
+    /// before `until` have happened.
     pub fn turn(&mut self, hosts: &mut [Host], until: Time) -> Option<Time> {
         let (mut end, mut bytes) = (Time::ZERO, 0);
         for &host in &self.connections {

@@ -1,8 +1,9 @@
-//! A simulated packet: what queues see and what TCP, UDP and ping need, in 32 bytes.
+//! A simulated packet: the fields that queues read and those that TCP, UDP and ping need, in 32
+//! bytes.
 //!
-//! From its host to the other a packet lies in one place (`lanes`). Queues are handed a slip with
-//! its number, so that 24 bytes move from queue to queue. What few ACKs carry, SACK blocks and
-//! LEDBAT's one-way delays, lies in a pool beside them.
+//! A packet stays in one node (`lanes`) from its host to the other. Queues get a slip with the
+//! node's number, so that only 24 bytes move from queue to queue. SACK blocks and LEDBAT's one-way
+//! delays, which few ACKs have, are in a pool beside the packets.
 
 use qdisc::{AckView, Body, DsField, Ecn, Packet, ReplayHints};
 use tcp::{AccEcnOption, AckSegment, MAX_SACK_BLOCKS, Millis, Segment};
@@ -13,12 +14,12 @@ use units::{Span, Time, memory};
 pub struct Parcel {
     /// Data: the sender's clock. ACK and pong: the echo of it.
     pub stamp: Time,
-    /// Data: segment number. ACK: next expected. UDP and ping: running number.
+    /// Data: segment number. ACK: next expected segment. UDP and ping: running number.
     pub seq: u32,
-    /// Data: the receiver's clock that it echoes in the low half, or `NO_ECHO`. ACK: that clock in
-    /// the low half, above it the receive window in units of 2 to the power `scale`.
+    /// Data: the low half is the echoed clock of the receiver, or all is `NO_ECHO`. ACK: that clock
+    /// in the low half, above it the receive window in units of 2 to the power `scale`.
     pub window: u32,
-    /// ACK: index of its blocks and its one-way delay in the pool; `NO_SACK` where it has neither.
+    /// ACK: index of its blocks and its one-way delay in the pool; `NO_SACK` if it has neither.
     pub sack: u32,
     /// The direction: even from the source, odd back to it.
     pub flow: u32,
@@ -34,11 +35,11 @@ pub struct Parcel {
     pub kind: u8,
 }
 
-/// What a queue is handed of a packet.
+/// The part of a packet that a queue gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(Rust, packed)]
 pub struct Slip {
-    /// Where the packet lies.
+    /// The packet's node.
     pub node: u32,
     epoch: u8,
     kind: u8,
@@ -63,25 +64,25 @@ pub mod kind {
     pub const UNTIMED: u8 = 0x08;
     /// DATAGRAM, PING and PONG: a wire has doubled it.
     pub const TWIN: u8 = 0x08;
-    /// DATA: sent before. ACK, and what has no data: the lowest bit of ACE (ECN echo).
+    /// DATA: a retransmission. ACK, and packets without data: the lowest bit of ACE (ECN echo).
     pub const FLAG: u8 = 0x10;
-    /// DATA: congestion window reduced. ACK, and what has no data: the second bit of ACE.
+    /// DATA: congestion window reduced. ACK, and packets without data: the second bit of ACE.
     pub const CWR: u8 = 0x20;
-    /// DATA: pushed. ACK, and what has no data: the third bit of ACE.
+    /// DATA: pushed. ACK, and packets without data: the third bit of ACE.
     pub const PUSH: u8 = 0x40;
-    /// DATA and ACK: of a handshake.
+    /// DATA and ACK: part of a handshake.
     pub const SYN: u8 = 0x80;
 }
 
 /// No SACK blocks.
 pub const NO_SACK: u32 = u32::MAX;
-/// The largest window, in units of its scale (RFC 7323 §2.2).
+/// The largest window, in units of its scale (RFC 7323, section 2.2).
 const WINDOW: u64 = u16::MAX as u64;
 pub const NO_ECHO: u32 = u32::MAX;
-/// A SYN's options beyond those of every segment, bytes: its segment size, its window scale, and
-/// that it takes SACKs.
+/// A SYN's options beyond those of every segment, bytes: segment size, window scale, and SACK
+/// permitted.
 const SYN_OPTIONS: u32 = 8;
-/// Headers of IP and TCP, and the timestamps' option with its padding, bytes.
+/// Bytes of the headers of IP and TCP, and of the timestamps' option with its padding.
 const TCP_HEADERS: u32 = 40;
 const TIMESTAMPS: u32 = 12;
 
@@ -92,14 +93,14 @@ impl Parcel {
         self.kind & kind::MASK
     }
 
-    /// A wire has doubled it. TCP finds out by itself.
+    /// Marks it as doubled by a wire, except for TCP, which detects it.
     pub fn mark_twin(&mut self) {
         if !matches!(self.kind(), kind::DATA | kind::ACK) {
             self.kind |= kind::TWIN;
         }
     }
 
-    /// What a queue is handed of it; `node` is where it lies, and `tunnel` the one that it is in.
+    /// The part that a queue gets; `node` is the packet's node, and `tunnel` its tunnel.
     #[inline]
     pub fn slip(&self, node: u32, tunnel: u8) -> Packet<Slip> {
         let body = Slip { node, epoch: self.epoch, kind: self.kind, tunnel };
@@ -124,11 +125,11 @@ impl Body for Slip {
         }
     }
 
-    /// Each of a flow's transfers is a connection of its own, with ports of its own.
+    /// Each of a flow's transfers is a separate connection, with its own ports.
     #[inline]
     fn connection(&self, flow: u32) -> u64 {
         if self.tunnel > 0 {
-            // Both ways of a tunnel are connections, as both directions of a flow are.
+            // Both directions of a tunnel are connections, as both directions of a flow are.
             return u64::from(self.tunnel) << 40 | u64::from(flow & 1);
         }
         u64::from(self.epoch) << 32 | u64::from(flow)
@@ -145,23 +146,23 @@ impl Body for Slip {
     }
 }
 
-/// What all packets of one direction of a flow have in common.
+/// Common fields of all packets of one direction of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
     /// The direction: even from the source, odd back to it.
     pub flow: u32,
-    /// The DS field; of TCP's packets but for ECN.
+    /// The DS field; without ECN for TCP's packets.
     pub ds: DsField,
 }
 
 impl Envelope {
-    /// For the replies: the other direction, the same codepoint.
+    /// The envelope of replies: the other direction, the same codepoint.
     #[inline]
     pub fn reply(self) -> Envelope {
         Envelope { flow: self.flow + 1, ..self }
     }
 
-    /// A packet of a program, whose ECN field is the flow's.
+    /// A packet of a program, with the flow's ECN field.
     #[inline]
     pub fn of_program(self, size: u32, kind: u8, seq: u32, stamp: Time) -> Parcel {
         self.packet(size, self.ds.ecn(), kind, seq, stamp)
@@ -185,7 +186,7 @@ impl Envelope {
     }
 }
 
-/// What few ACKs carry.
+/// Fields that few ACKs have.
 #[derive(Clone, Copy)]
 struct Extra {
     sacks: [(u32, u32); MAX_SACK_BLOCKS],
@@ -194,7 +195,7 @@ struct Extra {
     accecn: Option<AccEcnOption>,
 }
 
-/// Blocks and one-way delays of the ACKs in flight that carry any.
+/// Blocks and one-way delays of the ACKs in flight that have any.
 #[derive(Default)]
 pub struct SackPool {
     extras: Vec<Extra>,
@@ -206,7 +207,7 @@ impl SackPool {
         if ack.sack_count == 0 && ack.one_way.is_none() && ack.accecn.is_none() {
             return NO_SACK;
         }
-        self.keep(Extra {
+        self.store(Extra {
             sacks: ack.sacks,
             sack_count: ack.sack_count,
             one_way: ack.one_way,
@@ -215,7 +216,7 @@ impl SackPool {
     }
 
     #[inline]
-    fn keep(&mut self, extra: Extra) -> u32 {
+    fn store(&mut self, extra: Extra) -> u32 {
         match self.free.pop() {
             Some(index) => {
                 self.extras[index as usize] = extra;
@@ -228,15 +229,15 @@ impl SackPool {
         }
     }
 
-    /// Gives the copy of an ACK blocks of its own.
+    /// Gives the copy of an ACK its own blocks.
     pub fn share(&mut self, copy: &mut Parcel) {
         if copy.kind() == kind::ACK && copy.sack != NO_SACK {
             let extra = self.extras[copy.sack as usize];
-            copy.sack = self.keep(extra);
+            copy.sack = self.store(extra);
         }
     }
 
-    /// Gives back the blocks of an ACK that was dropped or delivered.
+    /// Frees the blocks of an ACK that was dropped or delivered.
     #[inline]
     pub fn release(&mut self, packet: &Parcel) {
         if packet.kind() == kind::ACK && packet.sack != NO_SACK {
@@ -244,14 +245,14 @@ impl SackPool {
         }
     }
 
-    /// What a pure ACK tells, for disciplines that ask; `None`: it is none.
+    /// The content of a pure ACK, for disciplines that read it; `None`: the packet is not one.
     #[inline]
     pub fn ack_view(&self, packet: &Parcel) -> Option<AckView> {
         let is_ack = packet.kind() == kind::ACK && packet.kind & kind::SYN == 0;
         is_ack.then(|| {
-            let none = ([(0, 0); MAX_SACK_BLOCKS], 0);
+            let empty = ([(0, 0); MAX_SACK_BLOCKS], 0);
             let (sacks, sack_count) = match packet.sack {
-                NO_SACK => none,
+                NO_SACK => empty,
                 index => {
                     let extra = &self.extras[index as usize];
                     (extra.sacks, extra.sack_count)
@@ -261,7 +262,7 @@ impl SackPool {
         })
     }
 
-    /// The SACK blocks of an ACK and its option of AccECN.
+    /// The SACK blocks of an ACK and its AccECN option.
     pub fn options(&self, packet: &Parcel) -> (&[(u32, u32)], Option<AccEcnOption>) {
         if packet.kind() != kind::ACK || packet.sack == NO_SACK {
             return (&[], None);
@@ -270,7 +271,7 @@ impl SackPool {
         (&extra.sacks[..usize::from(extra.sack_count)], extra.accecn)
     }
 
-    /// Blocks held now.
+    /// Blocks in use.
     #[cfg(test)]
     fn held(&self) -> usize {
         self.extras.len() - self.free.len()
@@ -283,7 +284,7 @@ fn ace_flags(ace: u8) -> u8 {
     ace << kind::FLAG.trailing_zeros()
 }
 
-/// The same of a packet.
+/// AE, CWR and ECE of a packet without data.
 #[inline]
 pub fn ace(packet: &Parcel) -> u8 {
     packet.kind >> kind::FLAG.trailing_zeros() & 7
@@ -324,7 +325,7 @@ pub fn pack_segment(segment: &Segment, header_bytes: u32, envelope: Envelope, ep
 pub fn unpack_segment(packet: &Parcel, header_bytes: u32) -> Segment {
     let syn = packet.kind & kind::SYN != 0;
     let len = if syn { 0 } else { packet.size - header_bytes };
-    // Without data the flags are ACE's, of which CWR is one.
+    // Without data the flags are those of ACE, and CWR is one of them.
     let (ace, of_data) = if len == 0 { (ace(packet), 0) } else { (0, packet.kind) };
     Segment {
         seq: packet.seq,
@@ -340,8 +341,8 @@ pub fn unpack_segment(packet: &Parcel, header_bytes: u32) -> Segment {
     }
 }
 
-/// The packet of an ACK. Each SACK block makes it 8 bytes longer, the option itself 4 (RFC 2018 §3,
-/// padded).
+/// The packet of an ACK. Each SACK block makes it 8 bytes longer, the option itself 4 (RFC 2018,
+/// section 3, padded).
 #[inline]
 pub fn pack_ack(
     ack: &AckSegment,
@@ -363,7 +364,7 @@ pub fn pack_ack(
     Parcel { window, sack: pool.put(ack), epoch, ..packet }
 }
 
-/// The ACK in a packet; its blocks go back to the pool.
+/// The ACK in a packet; frees its blocks.
 #[inline]
 pub fn unpack_ack(packet: &Parcel, scale: u32, pool: &mut SackPool) -> AckSegment {
     let extra = match packet.sack {
@@ -447,7 +448,7 @@ mod tests {
         let again = Slip { node: 7, epoch: 3, kind: kind::DATA | kind::FLAG, tunnel: 0 };
         assert_eq!(of(3).hash(6, 99), again.hash(6, 99));
         assert_ne!(of(3).hash(6, 99), of(4).hash(6, 99));
-        assert_ne!(of(3).hash(6, 99), of(3).hash(7, 99), "nor is the way back the way there");
+        assert_ne!(of(3).hash(6, 99), of(3).hash(7, 99), "the directions differ, too");
         assert_eq!(of(0).hash(6, 99), ().hash(6, 99));
         let inside = |epoch, tunnel| Slip { tunnel, ..of(epoch) };
         assert_eq!(

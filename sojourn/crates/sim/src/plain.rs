@@ -1,5 +1,5 @@
-//! The simulator with a list of events: one thing after another, in the order that lib.rs states.
-//! Simple and slow, it is what the windows are held against.
+//! The simulator with a list of events, one after another, in the order that lib.rs describes.
+//! Simple and slow, it is the reference for the windows.
 
 use crate::headers;
 use crate::host::Path;
@@ -14,49 +14,49 @@ use std::collections::{BTreeMap, BinaryHeap};
 use tables::Table;
 use units::{Span, Time};
 
-/// What takes its turn in a pass, in this order.
+/// The parts that run in a pass, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Turn {
-    /// Samples ahead of all else at their time.
+    /// Samples before all other events of their time.
     Before(Mark),
     FarEnd(u32),
     Source(u32),
     /// By its place in the order of links.
     Link(u32),
-    /// A sample behind all else at its time.
+    /// A sample after all other events of its time.
     Behind,
 }
 
-/// Within a turn.
+/// The order within a turn.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     /// A host's timer, a change of a link's rate, or a sample.
     First,
-    /// A packet: who sends it, its lot, and where it comes from.
+    /// A packet: its sender, its lot, and its origin.
     Packet(u32, u32, u64),
     /// The transmitter is free, or the gate may be open.
     Dequeue,
 }
 
-/// When something happens: time, pass, turn, step, and then in the order in which it was entered.
+/// The order of events: time, pass, turn, step, then order of entry.
 type Key = (Time, u32, Turn, Step, u64);
 
 struct Plain<'a> {
     scenario: &'a Scenario,
     sim: Sim,
-    /// Of each, where its packet lies, if it has one.
+    /// Events; one with a packet has the packet's place.
     events: BinaryHeap<Reverse<(Key, Option<usize>)>>,
     packets: Vec<Parcel>,
-    /// Places of packets to be used again.
+    /// Free places of packets.
     free: Vec<usize>,
     entered: u64,
-    /// When each that waits is woken, as it was entered last: the same is not entered twice.
+    /// The last time entered for each waiting part: the same time is not entered twice.
     woken: BTreeMap<(Turn, Step), Time>,
-    /// What happens now.
+    /// The present event.
     now: (Time, u32, Turn),
     places: Vec<u32>,
     jitters: Vec<Option<Jitter>>,
-    /// Wires, and ways to a link that packets take late: their numbers by where they lead from.
+    /// Numbers of wires, and of paths that packets take late to a link, by their start.
     ways: BTreeMap<(Origin, u32), u64>,
 }
 
@@ -66,7 +66,7 @@ enum Origin {
     Late(u32),
 }
 
-/// The one packet that arrives at a host, if any, and what the host sends.
+/// The packet that arrives at a host, if there is one, and the packets that the host sends.
 struct Moment {
     now: Time,
     arriving: Option<Parcel>,
@@ -88,18 +88,18 @@ impl Path for Moment {
     }
 }
 
-/// What became of a link's packets, one after another: drops of one instant are recorded in order.
+/// The events of a link's packets, in order: drops of one instant are recorded in order.
 #[derive(Default)]
-struct Told(Vec<(Outcome, Time)>);
+struct LinkEvents(Vec<(Outcome, Time)>);
 
 enum Outcome {
-    /// What departs next arrives a second time.
+    /// The next departure arrives a second time.
     Doubled(Time),
     Departed(Departure<Slip>),
     Decided(Verdict<Slip>),
 }
 
-impl Outlet<Slip> for Told {
+impl Outlet<Slip> for LinkEvents {
     fn departed(&mut self, departure: Departure<Slip>) {
         let at = departure.dequeued;
         self.0.push((Outcome::Departed(departure), at));
@@ -217,7 +217,7 @@ impl<'a> Plain<'a> {
                 Some(_) => Sender::Kernel,
                 None => Sender::Program,
             };
-            // By host, the far end before the source; then what comes over a way.
+            // By host, the far end before the source; then packets of a path.
             let origin = match late {
                 None => (packet.flow ^ 1).into(),
                 Some(_) => 1 << 32 | self.ways[&(Origin::Late(packet.flow), first)],
@@ -236,23 +236,23 @@ impl<'a> Plain<'a> {
         let now = self.now.0;
         let Sim { links, net, sacks, .. } = &mut self.sim;
         let link = &mut links[index];
-        let mut told = Told::default();
+        let mut events = LinkEvents::default();
         match packet {
             Some(packet) => {
                 let node = net.lanes.place(packet);
                 if let Some(ack) = sacks.ack_view(&packet) {
                     link.qdisc_mut().sees(ack);
                 }
-                link.send(packet.slip(node, net.tunnels.of(packet.flow)), now, &mut told);
+                link.send(packet.slip(node, net.tunnels.of(packet.flow)), now, &mut events);
             }
             None if step == Step::First => link.rate_stepped(now),
-            None => link.advance(now, &mut told),
+            None => link.advance(now, &mut events),
         }
         if step == Step::First {
             self.enter_rate_change(index, now);
         }
         let mut again = None;
-        for (outcome, at) in told.0 {
+        for (outcome, at) in events.0 {
             assert!(at == now || at == Time::NEVER, "it was called in time");
             match outcome {
                 Outcome::Doubled(arrives) => again = Some(arrives),
@@ -268,11 +268,11 @@ impl<'a> Plain<'a> {
     fn departed(&mut self, link: usize, departure: Departure<Slip>, again: Option<Time>) {
         let Sim { recorder, net, sacks, hosts, .. } = &mut self.sim;
         recorder.departure(link as u32, &departure);
-        if let Some(kept) = recorder.headers() {
+        if let Some(rows) = recorder.headers() {
             let packet = net.lanes.packet(departure.packet.body.node);
             let left = (link as u32, departure.packet.ds, departure.dequeued);
             let host = &hosts[departure.packet.flow as usize / 2];
-            kept.push(headers::row(packet, left, host, sacks));
+            rows.push(headers::row(packet, left, host, sacks));
         }
         if let Some(cause) = departure.lost {
             self.decided(link, Verdict::Dropped(departure.packet, cause));
@@ -353,8 +353,8 @@ impl<'a> Plain<'a> {
         self.enter_step(at, turn, Step::First, None, true);
     }
 
-    /// Enters what is to happen. What is due now has its turn in this pass if that is still to
-    /// come, or is this one and `own`; else in the next pass.
+    /// Enters an event. An event that is due now runs in this pass if its turn is later in the
+    /// pass, or if it is the present one and `own`. Otherwise it runs in the next pass.
     fn enter_step(&mut self, at: Time, turn: Turn, step: Step, packet: Option<Parcel>, own: bool) {
         let (now, pass, current) = self.now;
         let pass = match at == now {
@@ -389,9 +389,9 @@ use common::{MS, bulk, flow, link, reno};
 use proptest::prelude::*;
 use qdisc::{Params, TbfLinkLayer, TbfParams};
 
-/// The first column that differs, the engine's own aside. Text compares not-a-number with itself.
-fn difference(one: &[Table], other: &[Table]) -> Option<String> {
-    let tables = one.iter().zip(other).filter(|(table, _)| table.name != "engine");
+/// The first column that differs, except the engine's own. Text compares not-a-number as equal.
+fn difference(left: &[Table], right: &[Table]) -> Option<String> {
+    let tables = left.iter().zip(right).filter(|(table, _)| table.name != "engine");
     let mut columns =
         tables.flat_map(|(a, b)| a.columns.iter().zip(&b.columns).map(|pair| (a.name, pair)));
     columns.find_map(|(table, ((name, a), (_, b)))| {
@@ -400,7 +400,7 @@ fn difference(one: &[Table], other: &[Table]) -> Option<String> {
     })
 }
 
-/// As often as not no packet is recorded: then a link on which none meets another is not put in
+/// Half of the scenarios record no packets: then a link on which no packets meet is not put in
 /// order.
 fn recorded_or_not(mut scenario: Scenario) -> Scenario {
     scenario.record.packets = scenario.seed.is_multiple_of(2);
@@ -408,7 +408,7 @@ fn recorded_or_not(mut scenario: Scenario) -> Scenario {
     scenario
 }
 
-/// Pages as transfers: when the next page begins at the earliest, a window decides (`pages`).
+/// Pages as transfers: a window decides the earliest start of the next page (`pages`).
 fn without_pages(mut scenario: Scenario) -> Scenario {
     for flow in &mut scenario.flows {
         if let Traffic::Transfers { objects, .. } = &mut flow.traffic {
@@ -438,8 +438,8 @@ proptest! {
     }
 }
 
-/// A link without a rate sends at once, but its discipline may keep packets, and then it matters which
-/// came first.
+/// A link without a rate sends at once, but its discipline may hold packets back, and then their
+/// order of arrival matters.
 #[test]
 fn a_discipline_with_a_rate_of_its_own_has_its_packets_in_order() {
     let tbf = TbfParams {

@@ -1,16 +1,16 @@
-//! A player of video that adapts its rate: segment after segment, each at the highest rate of a
-//! ladder that what came before lets expect.
+//! A video player that adapts its rate: it fetches segment after segment, each at the highest rate
+//! of a ladder that the expected throughput allows.
 //!
-//! What is expected is the harmonic mean of the throughputs of the last five segments, and a rate is
-//! chosen that takes four fifths of it at most. The player fetches ahead up to a bound, then waits
-//! until there is room for a segment. The rules are those of rate-based players (Jiang, Sekar and
-//! Zhang 2012 have the harmonic mean); the two numbers are ours.
+//! The expected throughput is the harmonic mean of the last five segments' throughputs, and a rate
+//! may take at most four fifths of it. The player fetches ahead up to a bound, then waits until
+//! there is room for a segment. The rules are those of rate-based players (Jiang, Sekar and Zhang
+//! 2012 have the harmonic mean); the two numbers are ours.
 
 use units::{Span, Time};
 
-/// Segments of which throughput is taken.
+/// Segments in the mean.
 const REMEMBERED: usize = 5;
-/// The share of it that a rate may take, as a fraction.
+/// The share of the mean that a rate may take, as a fraction.
 const SHARE: (u64, u64) = (4, 5);
 
 /// The state of a player.
@@ -18,9 +18,9 @@ pub struct Player {
     ladder_bps: Vec<u64>,
     segment: Span,
     most_ahead: Span,
-    /// The rung of the segment that is fetched.
+    /// The rung of the present segment.
     rung: usize,
-    /// What is there and not played yet, at `since`.
+    /// Fetched and not yet played, at `since`.
     ahead: Span,
     since: Time,
     /// ns for each bit of the last segments, the oldest first.
@@ -41,13 +41,13 @@ impl Player {
         }
     }
 
-    /// Bytes of the segment that is fetched, or comes next.
+    /// Bytes of the present segment, or of the next one.
     pub fn segment_bytes(&self) -> u64 {
         let bits = u128::from(self.ladder_bps[self.rung]) * u128::from(self.segment.0);
         ((bits / 8_000_000_000) as u64).max(1)
     }
 
-    /// A segment is there, asked for at `began`: when the next one is asked for.
+    /// A segment that was requested at `began` has arrived; returns the time of the next request.
     pub fn fetched(&mut self, bytes: u64, began: Time, now: Time) -> Time {
         let played = now.since(self.since);
         self.ahead = Span(self.ahead.0.saturating_sub(played.0)) + self.segment;
@@ -78,13 +78,13 @@ mod tests {
     fn the_rate_follows_the_throughput_and_is_a_fifth_below_it() {
         let mut player = player();
         assert_eq!(player.segment_bytes(), 500_000);
-        // 4 Mbit in 1 s: 3.2 Mbit/s may be taken.
+        // 4 Mbit in 1 s: the rate may be 3.2 Mbit/s.
         player.fetched(500_000, Time(0), Time(S));
         assert_eq!(player.segment_bytes(), 1_000_000);
-        // 8 Mbit in 1 s: harmonic mean of 4 and 8 is 5.33, of which 4.27.
+        // 8 Mbit in 1 s: the harmonic mean of 4 and 8 is 5.33, so the rate may be 4.27.
         player.fetched(1_000_000, Time(S), Time(2 * S));
         assert_eq!(player.segment_bytes(), 2_000_000);
-        // 16 Mbit in 16 s: of 4, 8 and 1 it is 2.18, of which 1.75.
+        // 16 Mbit in 16 s: the mean of 4, 8 and 1 is 2.18, so the rate may be 1.75.
         player.fetched(2_000_000, Time(2 * S), Time(18 * S));
         assert_eq!(player.segment_bytes(), 500_000);
     }
@@ -92,12 +92,13 @@ mod tests {
     #[test]
     fn it_waits_when_as_much_is_there_as_it_may_fetch_ahead() {
         let mut player = player();
-        // 4 s are there, then 7 s; 12 s may be: there is room for another 4 s, and then none.
+        // 4 s are fetched, then 7 s, of at most 12 s: there is room for another 4 s, and then for
+        // none.
         assert_eq!(player.fetched(500_000, Time(0), Time(S)), Time(S));
         assert_eq!(player.fetched(500_000, Time(S), Time(2 * S)), Time(2 * S));
-        // 10 s are there: it waits until 8 s are.
+        // 10 s are fetched: it waits until 8 s are left.
         assert_eq!(player.fetched(500_000, Time(2 * S), Time(3 * S)), Time(5 * S));
-        // It plays on meanwhile, and what was played out does not count twice.
+        // It plays meanwhile, and played time does not count twice.
         assert_eq!(player.fetched(500_000, Time(5 * S), Time(40 * S)), Time(40 * S));
     }
 }

@@ -15,11 +15,11 @@ use tables::{
 };
 use units::{Span, Time};
 
-/// What is recorded of one link.
+/// The records of one link.
 #[derive(Default)]
 struct LinkRecord {
     sojourn: Histogram,
-    /// Since the last sample: sum and greatest of the sojourn times.
+    /// Since the last sample: sum and maximum of the sojourn times.
     interval_sum: u128,
     interval_max: u64,
     dropped: u64,
@@ -33,8 +33,8 @@ struct LinkRecord {
     last: Totals,
     peak_entries: u32,
     peak_bytes: u64,
-    /// Of the ring, where there is one: most packets and longest sojourn since the warm-up, BQL's
-    /// last limit.
+    /// If there is a ring: most packets and longest sojourn since the warm-up, and BQL's last
+    /// limit.
     ring: Option<RingRecord>,
 }
 
@@ -45,7 +45,7 @@ struct RingRecord {
     limit_bytes: Option<u64>,
 }
 
-/// Everything that only ever grows, at one time.
+/// Everything that only grows, at one time.
 #[derive(Clone, Copy, Default)]
 struct Totals {
     arrived_packets: u64,
@@ -103,8 +103,9 @@ impl Recorder {
         }
     }
 
-    /// The least round trip of each flow: propagation and the transmission of a full packet and of
-    /// its reply. One way where there are no replies; none where a link on the way never sends one.
+    /// Sets the least round trip of each flow: propagation and the transmission of a full packet
+    /// and of its reply. It is one-way without replies, and none if a link on the path never sends
+    /// the packet.
     pub fn set_base_rtts(&mut self, base_rtts: Vec<Option<u64>>) {
         self.base_rtts = base_rtts;
     }
@@ -140,7 +141,7 @@ impl Recorder {
         });
     }
 
-    /// Where the headers of what leaves a queue are kept, if they are.
+    /// The rows of packet headers, if they are recorded.
     #[inline]
     pub fn headers(&mut self) -> Option<&mut Vec<headers::Row>> {
         self.headers.as_mut()
@@ -237,7 +238,7 @@ impl Recorder {
         }
     }
 
-    /// The warm-up is over: what follows is measured.
+    /// The warm-up is over: the measured time begins.
     pub fn warm(&mut self, links: &mut [Link<Slip>], hosts: &mut [Host], now: Time) {
         for (record, link) in self.links.iter_mut().zip(links) {
             record.warm = totals(link, record, now);
@@ -250,7 +251,7 @@ impl Recorder {
         }
     }
 
-    /// The run is over: the last counts.
+    /// Stores the last counts at the end of the run.
     pub fn finish(&mut self, links: &mut [Link<Slip>], now: Time) {
         self.ended_at = now;
         for (record, link) in self.links.iter_mut().zip(links) {
@@ -265,7 +266,7 @@ impl Recorder {
         }
     }
 
-    /// Everything as tables.
+    /// Returns everything as tables.
     pub fn into_tables(
         self,
         hosts: &[Host],
@@ -288,7 +289,7 @@ impl Recorder {
             self.queue.into_table(),
             self.flow.into_table(),
         ];
-        // A link is moved alone for a window of time.
+        // Each link runs alone for a window of time, so rows are not yet in order.
         let drops = by_time(self.drops, |row| (row.t_ns, row.link.0));
         tables.push(drops::Columns::from_iter(drops).into_table());
         if self.keep_packets {
@@ -360,7 +361,7 @@ impl Recorder {
                 rtt_samples: Some(rtt.count),
                 rtt_min_ns: least,
                 rtt_max_ns: Some(rtt.max),
-                // A packet that was not full may have been quicker than a full one can be.
+                // A packet that is not full may be quicker than a full packet.
                 base_rtt_ns: base.map(|base| least.map_or(base, |least| base.min(least))),
             }
         });
@@ -383,7 +384,7 @@ impl Recorder {
     }
 }
 
-/// Rows by time and then by link; those of one time and link as they were.
+/// Sorts rows by time and then by link; rows of one time and link keep their order.
 fn by_time<R>(mut rows: Vec<R>, of: impl Fn(&R) -> (u64, u32)) -> Vec<R> {
     rows.sort_by_key(of);
     rows
@@ -404,7 +405,7 @@ fn rtts(hosts: &[Host]) -> rtt::Columns {
     hosts.iter().enumerate().flat_map(of_host).collect()
 }
 
-/// Pings still under way at the end are neither received nor lost; they are left out.
+/// Pings in flight at the end are neither received nor lost; they are left out.
 fn probes(hosts: &[Host]) -> probe::Columns {
     let mut rows = probe::Columns::default();
     for (index, host) in hosts.iter().enumerate() {

@@ -1,18 +1,20 @@
-//! A recorded arrival trace through one link: no hosts, no windows, the packets come when they came.
+//! Replays recorded arrivals through one link: no hosts, no windows, the packets arrive at their
+//! recorded times.
 //!
-//! What the link does to each packet is written down, so that it can be held against what another
-//! queue did to the same packets: the Linux kernel's, recorded at both of its sides.
+//! The link's decision on each packet is recorded. It is compared with the decision of another
+//! queue on the same packets: the Linux kernel's, recorded at both of its sides.
 //!
-//! What happens at one instant happens in some order, and a packet that comes as another leaves may
-//! find room or none. Ours lets the other leave first. Where the recording tells otherwise
-//! (`Arrival::after`) the newcomer is taken in just before. A kernel is late now and then, by what
-//! it does at the same instant, and so are changes of its link's rate, so an instant is `GRAIN`
-//! wide.
+//! Events of one instant have some order, and a packet that arrives as another leaves may find room
+//! or none. The simulator lets the other packet leave first. If the recording has another order
+//! (`Arrival::after`), the arriving packet is enqueued just before. A kernel is sometimes late,
+//! because of other work at the same instant, and so are changes of its link's rate, so an instant
+//! is `GRAIN` wide.
 //!
-//! Some disciplines draw. Given what the recorded queue drew (`Arrival::replay_hint`), ours does the same
-//! wherever the choice is left to rng, and says how likely it was; where its law leaves no choice
-//! the law decides. Those that draw as packets leave ask the packet (`ReplayHints::replay_hint`). fq_codel hashes: it is told what the recorded queue hashed each flow to
-//! (`Arrival::hash`), so that flows share a queue of ours where they shared one of the kernel's.
+//! Some disciplines draw. With the recorded queue's outcome (`Arrival::replay_hint`) the simulated
+//! one does the same wherever its law allows both, and reports how likely that was. Where its law
+//! allows one outcome only, the law decides. Disciplines that draw as packets leave ask the packet
+//! (`ReplayHints::replay_hint`). The hashing fq_codel uses the recorded hash of each flow
+//! (`Arrival::hash`), so that flows share a queue if they shared one of the kernel's.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -25,10 +27,10 @@ use units::{Span, Time};
 
 use crate::scenario::LinkSpec;
 
-/// A packet that comes to the queue.
+/// A packet that arrives at the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When.
+    /// The time of arrival.
     pub at: Time,
     /// One direction of a five-tuple.
     pub flow: u32,
@@ -36,29 +38,31 @@ pub struct Arrival {
     pub bytes: u32,
     /// Its DS field.
     pub ds: DsField,
-    /// How many the recorded queue had sent before it came, if that is known: it decides what came
-    /// first at one instant.
+    /// The number of packets that the recorded queue had sent before, if known: it decides the
+    /// order at one instant.
     pub after: Option<u64>,
-    /// What the recorded queue did to it; `None`: our rng decides.
+    /// The recorded outcome; `None`: our draws decide.
     pub replay_hint: Option<ReplayHint>,
-    /// The kernel's hash of its flow (skb_get_hash); `None`: not recorded. For queues by flow alone.
+    /// The kernel's hash of its flow (skb_get_hash); `None`: not recorded. For disciplines that
+    /// hash flows only.
     pub hash: Option<u32>,
-    /// What it took of the kernel's memory, bytes; `None`: as much as a datagram of its size.
-    /// fq_codel's and cake's.
+    /// Bytes of the kernel's memory that it took; `None`: those of a datagram of its size. For
+    /// fq_codel and cake.
     pub truesize: Option<u32>,
-    /// How many the recorded queue had sent before it let go of this one, or `u64::MAX`.
+    /// The number of packets that the recorded queue had sent before it sent or dropped this one,
+    /// or `u64::MAX`.
     pub place: Option<u64>,
-    /// The hosts that it comes from and is for, by their numbers; `None`: not known, so hosts of its
-    /// flow alone.
+    /// The numbers of its source and its destination host; `None`: unknown, so each flow has its
+    /// own hosts.
     pub hosts: Option<[u32; 2]>,
 }
 
 impl Arrival {
-    /// The packet, which is taken in then.
+    /// The packet, which is enqueued at `at`.
     fn packet(&self, index: u32, at: Time) -> Packet<Recorded> {
         let Arrival { flow, bytes: size, ds, hash, truesize, replay_hint, place, hosts, .. } =
             *self;
-        // What is dropped, is so before the next one is sent.
+        // A drop happens before the next packet is sent.
         let sent = u64::from(replay_hint != Some(ReplayHint::Dropped));
         let place = place.map(|place| place.saturating_mul(2).saturating_add(sent));
         let body = Recorded { index, hash, truesize, replay_hint, place, hosts };
@@ -68,17 +72,18 @@ impl Arrival {
 
 /// Packets in the order in which a recorded queue sent them.
 fn as_recorded(arrivals: &[Arrival]) -> Vec<Packet<Recorded>> {
-    let sent = |one: &&Arrival| one.replay_hint.is_some_and(|it| it != ReplayHint::Dropped);
+    let sent =
+        |arrival: &&Arrival| arrival.replay_hint.is_some_and(|hint| hint != ReplayHint::Dropped);
     let mut sent: Vec<&Arrival> = arrivals.iter().filter(sent).collect();
-    sent.retain(|one| one.place.is_some_and(|place| place < u64::MAX));
-    sent.sort_by_key(|one| one.place);
-    sent.iter().map(|one| one.packet(0, one.at)).collect()
+    sent.retain(|arrival| arrival.place.is_some_and(|place| place < u64::MAX));
+    sent.sort_by_key(|arrival| arrival.place);
+    sent.iter().map(|arrival| arrival.packet(0, arrival.at)).collect()
 }
 
-/// What the replayed link knows of a packet beside what queues see.
+/// The fields of a packet that only the replayed link uses.
 #[derive(Clone, Copy)]
 struct Recorded {
-    /// Its place among the arrivals.
+    /// Its index among the arrivals.
     index: u32,
     hash: Option<u32>,
     truesize: Option<u32>,
@@ -111,55 +116,54 @@ impl ReplayHints for Recorded {
     }
 }
 
-/// An instant of a recording.
+/// The width of an instant of a recording.
 const GRAIN: Span = Span::from_micros(2);
 
-/// What became of it.
+/// The result for a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
-    /// When it left the queue, either way; `Time::NEVER`: it waits still.
+    /// The time at which it was sent or dropped; `Time::NEVER`: it still waits.
     pub at: Time,
-    /// Its place in the order in which packets left, from 0.
+    /// Its place in the order in which packets were sent or dropped, from 0.
     pub order: u64,
-    /// It was dropped as it came.
+    /// Whether it was dropped on arrival.
     pub refused: bool,
-    /// Why it was dropped or marked; `None`: neither.
-    pub fell: Option<(Fell, Cause)>,
-    /// Its DS field as it came.
+    /// Whether and why it was dropped or marked; `None`: neither.
+    pub action: Option<(Action, Cause)>,
+    /// Its DS field on arrival.
     ds: DsField,
-    /// What was queued when it came.
-    pub found: Backlog,
-    /// When it came the discipline's average (RED: bytes), or without one its probability; when it
-    /// left its count (CoDel); NaN without any.
+    /// The backlog that it found.
+    pub backlog: Backlog,
+    /// On arrival the discipline's average (RED: bytes), or its probability; on departure its count
+    /// (CoDel); NaN without any of these.
     pub state: f64,
-    /// How likely a discipline that draws was to drop or mark it, given that it had not since the
-    /// last one; NaN elsewhere.
+    /// The probability that a discipline that draws dropped or marked it, given no drop or mark
+    /// since the last one; NaN elsewhere.
     pub chance: f64,
-    /// Whether it drew so; `None`: it was dropped or marked, or not, as the recording has it.
+    /// Whether the draw was a drop or mark; `None`: the recording decided.
     pub drew: Option<bool>,
 }
 
-/// What happened to a packet beside passing.
+/// The action on a packet that does not simply pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fell {
+pub enum Action {
     /// It was dropped.
     Dropped,
     /// It was marked, and passed.
     Marked,
 }
 
-/// What a replay found.
+/// The result of a replay.
 #[derive(Clone, Debug)]
 pub struct Replayed {
-    /// What became of each arrival, in their order.
+    /// The decision on each arrival, in their order.
     pub decisions: Vec<Decision>,
-    /// Of each draw of which the recording told nothing: how many packets had been sent.
+    /// For each draw that the recording does not show: the number of packets sent before.
     pub unseen: Vec<u64>,
 }
 
-/// What becomes of arrivals, which come in order of time. The wait for the last one to leave is not
-/// cut off. `unlikely`: which draws that nobody could see, by their place in `Replayed::unseen`,
-/// ended as was less likely.
+/// Replays arrivals, which are in order of time, until the last packet has left. `unlikely` lists
+/// the unseen draws, by their index in `Replayed::unseen`, that had their less likely outcome.
 pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival], unlikely: &[u64]) -> Replayed {
     let mut link = make_link(spec, seed, arrivals);
     if let Discipline::Cake(cake) = link.qdisc_mut()
@@ -190,14 +194,14 @@ pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival], unlikely: &[u64]
     Replayed { decisions: run.decisions, unseen: run.unseen }
 }
 
-/// Where the recording lacks hashes, which flows shared a queue is unknown. Few do, so none of ours
-/// is to. sfq's hash has a key of its own, so that no recording has it.
+/// Without recorded hashes it is unknown which flows shared a queue. Few flows share one, so the
+/// replay uses a seed with which none do. sfq's hash has its own key, so no recording has it.
 fn make_link(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Link<Recorded> {
     const TRIES: u64 = 1000;
-    let made = crate::make_link(spec, seed, Hosts::default);
-    let keyed = matches!(made.qdisc(), Discipline::Sfq(_));
+    let link = crate::make_link(spec, seed, Hosts::default);
+    let keyed = matches!(link.qdisc(), Discipline::Sfq(_));
     if !keyed && arrivals.iter().all(|arrival| arrival.hash.is_some()) {
-        return made;
+        return link;
     }
     let unknown = Recorded {
         index: 0,
@@ -217,31 +221,30 @@ fn make_link(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Link<Recorded>
             Discipline::Sfq(queue) => queue.any_share_a_queue(&flows, &unknown),
             _ => false,
         });
-    free.unwrap_or(made)
+    free.unwrap_or(link)
 }
 
 struct Replay {
     link: Link<Recorded>,
     log: Log<Recorded>,
     decisions: Vec<Decision>,
-    /// Causes of marks whose packets have not left: they leave in the order in which they were
-    /// marked.
+    /// Causes of marks whose packets have not left: packets leave in the order of their marks.
     marks: VecDeque<Cause>,
     left: u64,
     sent: u64,
-    /// Of the last that left.
+    /// The time of the last departure.
     now: Time,
-    /// What the discipline says of packets that has a replay hint, as they leave.
+    /// The outcomes of draws for hinted packets that leave.
     leaving: Vec<DrawOutcome>,
-    /// The same of the one that came, where it decides then.
+    /// The same for the packet that arrived, if the discipline decides on arrival.
     arriving: Option<DrawOutcome>,
-    /// As `Replayed`.
+    /// As in `Replayed`.
     unseen: Vec<u64>,
-    /// What the recorded queue sent, in its order.
+    /// The packets that the recorded queue sent, in order.
     recorded: Vec<Packet<Recorded>>,
 }
 
-/// What is said of the next packet that left, of those that were dropped or of the others.
+/// The outcome of the next packet that left, among dropped packets or among the others.
 fn next_of(leaving: &mut Vec<DrawOutcome>, dropped: bool) -> Option<DrawOutcome> {
     let next = leaving.iter().position(|judged| judged.dropped == dropped)?;
     Some(leaving.remove(next))
@@ -260,14 +263,15 @@ impl Replay {
         self.link.next_event().filter(|next| *next < Time::NEVER)
     }
 
-    /// One packet leaves, or none: a drop happens when the packet behind it leaves.
+    /// Advances until a packet leaves or none does: a drop happens when the packet behind it
+    /// leaves.
     fn advance(&mut self, next: Time) {
         self.link.advance(next, &mut self.log);
         self.now = self.now.max(next);
         self.note(next);
     }
 
-    /// Everything that happens before an arrival; when to take it in.
+    /// Runs all events before an arrival; returns the time at which to enqueue it.
     fn up_to(&mut self, arrival: &Arrival) -> Time {
         while let Some(next) = self.next_event().filter(|next| *next <= arrival.at) {
             if arrival.after == Some(self.sent) && arrival.at.since(next) <= GRAIN {
@@ -286,14 +290,14 @@ impl Replay {
     }
 
     fn arrive(&mut self, index: u32, at: Time, arrival: &Arrival) {
-        let found = self.link.backlog();
+        let backlog = self.link.backlog();
         self.decisions.push(Decision {
             at: Time::NEVER,
             order: u64::MAX,
             refused: false,
-            fell: None,
+            action: None,
             ds: arrival.ds,
-            found,
+            backlog,
             state: f64::NAN,
             chance: f64::NAN,
             drew: None,
@@ -314,9 +318,9 @@ impl Replay {
         }
         self.note(at);
         let state = self.link.qdisc().state(at);
-        let chance = self.link.qdisc_mut().replayable().and_then(|it| it.chance());
+        let chance = self.link.qdisc_mut().replayable().and_then(|replayed| replayed.chance());
         let decision = &mut self.decisions[index as usize];
-        decision.refused = matches!(decision.fell, Some((Fell::Dropped, _)));
+        decision.refused = matches!(decision.action, Some((Action::Dropped, _)));
         decision.state = state.average.or(state.probability).unwrap_or(decision.state);
         if let Some(chance) = chance.filter(|_| arrival.replay_hint.is_some()) {
             decision.chance = chance;
@@ -324,11 +328,11 @@ impl Replay {
         decision.draw(self.arriving.take());
     }
 
-    /// Writes down what happened: what fell, fell before anything left.
+    /// Records the new events: drops and marks before departures.
     fn note(&mut self, now: Time) {
         let count = self.link.qdisc().state(now).count;
         if let Some(replay_draws) =
-            self.link.qdisc_mut().replayable().and_then(|it| it.replay_draws())
+            self.link.qdisc_mut().replayable().and_then(|replayed| replayed.replay_draws())
         {
             if replay_draws.at_arrival {
                 self.arriving = replay_draws.decided.drain(..).next_back();
@@ -344,7 +348,7 @@ impl Replay {
                     let decision = &mut self.decisions[packet.body.index as usize];
                     (decision.at, decision.order) = (at, self.left);
                     decision.state = count.unwrap_or(decision.state);
-                    decision.fell = Some((Fell::Dropped, cause));
+                    decision.action = Some((Action::Dropped, cause));
                     decision.draw(judged);
                     self.left += 1;
                 }
@@ -361,9 +365,8 @@ impl Replay {
             self.sent += 1;
             // cake's `wash` changes the codepoint.
             if departure.packet.ds.ecn() != decision.ds.ecn() {
-                let cause =
-                    self.marks.pop_front().expect("a packet that was marked was told to be");
-                decision.fell = Some((Fell::Marked, cause));
+                let cause = self.marks.pop_front().expect("the mark was reported before");
+                decision.action = Some((Action::Marked, cause));
             }
         }
     }
@@ -380,7 +383,7 @@ mod tests {
         super::replay(spec, seed, arrivals, &[]).decisions
     }
 
-    /// A full packet takes 1 ms.
+    /// A link on which a full packet takes 1 ms.
     fn link(qdisc: Value) -> LinkSpec {
         serde_json::from_value(json!({
             "name": "down", "rate": [{"at_ns": 0, "bps": 12_000_000}], "rate_period_ns": null, "delay_ns": 0,
@@ -415,9 +418,9 @@ mod tests {
             decisions.iter().map(|d| d.refused).collect::<Vec<_>>(),
             [false, false, true, false]
         );
-        assert_eq!(decisions[2].fell, Some((Fell::Dropped, Cause::Limit)));
+        assert_eq!(decisions[2].action, Some((Action::Dropped, Cause::Limit)));
         assert_eq!(decisions.iter().map(|d| d.order).collect::<Vec<_>>(), [0, 2, 1, 3]);
-        assert_eq!(decisions.iter().map(|d| d.found.packets).collect::<Vec<_>>(), [0, 0, 1, 0]);
+        assert_eq!(decisions.iter().map(|d| d.backlog.packets).collect::<Vec<_>>(), [0, 0, 1, 0]);
     }
 
     #[test]
@@ -428,9 +431,9 @@ mod tests {
         }));
         let marked = Arrival { ds: DsField(46 << 2), ..at(0) };
         let decisions = replay(&cake, 1, &[marked, marked]);
-        // cake's nanoseconds for a byte are rounded down.
-        let found: Vec<_> = decisions.iter().map(|d| (d.at.0, d.fell)).collect();
-        assert_eq!(found, [(0, None), (2 * MS - 1, None)]);
+        // cake's nanoseconds per byte are rounded down.
+        let actual: Vec<_> = decisions.iter().map(|d| (d.at.0, d.action)).collect();
+        assert_eq!(actual, [(0, None), (2 * MS - 1, None)]);
     }
 
     #[test]
@@ -462,8 +465,8 @@ mod tests {
         });
         let decisions = replay(&link(codel), 1, &arrivals);
         let (plain, ect) = decisions.split_at(200);
-        let dropped = |d: &&Decision| matches!(d.fell, Some((Fell::Dropped, Cause::Target)));
-        let marked = |d: &&Decision| matches!(d.fell, Some((Fell::Marked, Cause::Target)));
+        let dropped = |d: &&Decision| matches!(d.action, Some((Action::Dropped, Cause::Target)));
+        let marked = |d: &&Decision| matches!(d.action, Some((Action::Marked, Cause::Target)));
         assert!(plain.iter().any(|d| dropped(&d)) && !plain.iter().any(|d| marked(&d)));
         assert!(ect.iter().any(|d| marked(&d)) && !ect.iter().any(|d| dropped(&d)));
         for pair in decisions.windows(2).filter(|pair| dropped(&&pair[0])) {
@@ -479,10 +482,10 @@ mod tests {
             "burst": 20, "probability": 0.1, "bandwidth": 12_000_000, "adaptive": false, "ecn": false,
             "harddrop": false, "nodrop": false,
         }));
-        // Two packets each ms: the queue grows without end.
+        // Two packets each ms: the queue grows forever.
         let arrivals = |early: fn(u64) -> bool| -> Vec<Arrival> {
-            let told = |i| if early(i) { ReplayHint::Dropped } else { ReplayHint::Passed };
-            (0..400).map(|i| Arrival { replay_hint: Some(told(i)), ..at(i * MS / 2) }).collect()
+            let hint = |i| if early(i) { ReplayHint::Dropped } else { ReplayHint::Passed };
+            (0..400).map(|i| Arrival { replay_hint: Some(hint(i)), ..at(i * MS / 2) }).collect()
         };
         let never = replay(&red, 1, &arrivals(|_| false));
         let first = never.iter().position(|d| d.refused).unwrap();
@@ -492,11 +495,11 @@ mod tests {
         );
         assert_eq!(
             never[first].chance, 1.0,
-            "above max, or with the count too high, there is no choice"
+            "above max, or with the count too high, the packet is always dropped"
         );
         let always = replay(&red, 1, &arrivals(|_| true));
         for decision in &always {
-            assert_eq!(decision.refused, decision.chance > 0.0, "below min there is none either");
+            assert_eq!(decision.refused, decision.chance > 0.0, "below min no packet is dropped");
         }
     }
 
@@ -513,9 +516,9 @@ mod tests {
         let spec = fq_codel(16, 1 << 25);
         for seed in 0..20 {
             let arrivals: Vec<Arrival> = (0..6).map(|flow| Arrival { flow, ..at(0) }).collect();
-            let made = make_link(&spec, seed, &arrivals);
-            let Discipline::FqCodel(made) = made.qdisc() else {
-                panic!("an fq_codel was asked for")
+            let link = make_link(&spec, seed, &arrivals);
+            let Discipline::FqCodel(queue) = link.qdisc() else {
+                panic!("the spec is for fq_codel")
             };
             let unknown = Recorded {
                 index: 0,
@@ -525,14 +528,14 @@ mod tests {
                 place: None,
                 hosts: None,
             };
-            assert!(!made.any_share_a_queue(&[0, 1, 2, 3, 4, 5], &unknown));
+            assert!(!queue.any_share_a_queue(&[0, 1, 2, 3, 4, 5], &unknown));
         }
     }
 
     #[test]
     fn flows_share_a_queue_where_their_recorded_hashes_do() {
-        // Four flows of two packets each over two queues, by the hash's first bit: served in turn,
-        // flows of one queue in their order.
+        // Four flows of two packets each over two queues, by the hash's first bit: queues are
+        // served in turn, flows of one queue in their order.
         let order = |hashes: [u32; 4]| {
             let two = |flow: u32| Arrival { flow, hash: Some(hashes[flow as usize]), ..at(0) };
             let arrivals: Vec<Arrival> = [0, 0, 1, 1, 3, 3, 2, 2].map(two).to_vec();
@@ -545,8 +548,8 @@ mod tests {
             left.iter().map(|pair| pair.1).collect::<Vec<_>>()
         };
         let (low, high) = (0x7fff_ffff, 0x8000_0000);
-        // The first two go past the queues. These hold 1 1 3 3 and 2 2, two packets a turn; or all
-        // in one.
+        // The first two packets bypass the queues. The queues contain 1 1 3 3 and 2 2, two packets
+        // a turn; or all are in one.
         assert_eq!(order([low, low, high, low]), [0, 0, 1, 1, 2, 2, 3, 3]);
         assert_eq!(order([low; 4]), [0, 0, 1, 1, 3, 3, 2, 2]);
     }
@@ -567,7 +570,7 @@ mod tests {
                 .map(|(decision, arrival)| (decision.order, arrival.flow))
                 .collect();
             left.sort_unstable();
-            // The first goes past the queues.
+            // The first packet bypasses the queues.
             let flows: Vec<u32> = left.iter().map(|pair| pair.1).collect();
             assert_eq!(flows, [0, 0, 1, 2, 3, 1, 2, 3], "seed {seed}");
         }
@@ -579,11 +582,11 @@ mod tests {
             let arrivals = [Arrival { truesize, ..at(0) }; 12];
             replay(&fq_codel(1024, 20_000), 1, &arrivals)
                 .iter()
-                .filter(|d| d.fell.is_some())
+                .filter(|d| d.action.is_some())
                 .count()
         };
-        // One is sent, eleven wait: 25 080 or 25 344 bytes pass the limit with the ninth; 22 bytes
-        // never do.
+        // One packet is sent, eleven wait: at 2280 or 2304 bytes each the limit is passed with the
+        // ninth; at 2 bytes each it is never passed.
         assert!(refused(Some(2280)) > 0 && refused(None) > 0);
         assert_eq!(refused(Some(2)), 0);
     }

@@ -1,8 +1,9 @@
 //! A realised scenario: integers, every link and every flow written out, nothing left to choose.
 //!
-//! crates/scenario makes it of the text form with its units, defaults, sweeps and draws (start
-//! times, RTTs). There a link's discipline and a flow's TCP endpoints are what a scenario may name,
-//! `Q` and `T`: some of it Linux alone has. The simulator takes its own parameters of both.
+//! crates/scenario makes it from the text with its units, defaults, sweeps and draws (start times,
+//! RTTs). There a link's discipline and a flow's TCP endpoints have the types `Q` and `T` of a
+//! scenario, which include those that only Linux has. The simulator uses its own parameters for
+//! both.
 
 use link::{RateStep, Schedule};
 use qdisc::{CardQueues, DsField, Params};
@@ -11,7 +12,7 @@ use tcp::TcpParams;
 use traffic::{Draw, Frames, RTP_HEADERS, TrafficKind};
 use units::Time;
 
-/// One run: links, flows, what to record.
+/// One run: links, flows, and recorded tables.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario<Q = Params, T = TcpParams> {
@@ -27,7 +28,7 @@ pub struct Scenario<Q = Params, T = TcpParams> {
     pub flows: Vec<FlowSpec<T>>,
     /// What to record.
     pub record: RecordSpec,
-    /// Hosts hand down packets of up to 64 kB. The simulator's never do.
+    /// Hosts send packets of up to 64 kB to their links. The simulator's hosts never do.
     #[serde(default, skip_serializing_if = "is_false")]
     pub offloads: bool,
 }
@@ -37,8 +38,8 @@ fn is_false(truth: &bool) -> bool {
 }
 
 impl<Q, T> Scenario<Q, T> {
-    /// The same with other kinds of disciplines and TCP endpoints; `None` where one of its own has
-    /// none such.
+    /// The same scenario with other types of disciplines and TCP endpoints; `None` if one of them
+    /// can't be converted.
     pub fn with<P, U>(
         &self,
         qdisc: impl Fn(&Q) -> Option<P>,
@@ -57,9 +58,9 @@ impl<Q, T> Scenario<Q, T> {
 }
 
 impl<Q, T: AsRef<TcpParams>> Scenario<Q, T> {
-    /// Of each flow the round trip of a full packet through empty queues (one way where there are
-    /// no replies), ns, each link at the fastest that it is during the run. `None`: a link on the
-    /// way never sends the packet, or its reply.
+    /// For each flow the round trip of a full packet through empty queues (one way without
+    /// replies), ns, with each link at its fastest rate during the run. `None`: a link on the path
+    /// never sends the packet, or its reply.
     pub fn base_rtts(&self) -> Vec<Option<u64>> {
         let idle = |(link, schedule): (&LinkSpec<Q>, &Schedule), bytes| {
             let wire = link.framing.wire_bytes(bytes);
@@ -91,27 +92,27 @@ impl<Q, T: AsRef<TcpParams>> Scenario<Q, T> {
 pub struct LinkSpec<Q = Params> {
     /// Its name in every table.
     pub name: String,
-    /// The node that it leaves. Nodes are what links meet in on a real kernel; the simulator goes
-    /// by the flows' paths.
+    /// The node where it starts. Nodes matter on a real kernel; the simulator uses the flows'
+    /// paths.
     #[serde(skip)]
     pub tail: String,
-    /// The node that it leads to.
+    /// The node where it ends.
     #[serde(skip)]
     pub head: String,
-    /// Steps of (from, rate): the first at 0. Empty: no rate limit, so never a queue without a
-    /// shaper. A rate of 0 is an outage.
+    /// Steps of (from, rate): the first at 0. Empty: no rate limit, so no queue without a shaper. A
+    /// rate of 0 is an outage.
     pub rate: Vec<RateStep>,
-    /// The steps start again after this many ns (a trace that is shorter than the run).
+    /// The steps repeat after this many ns (a trace that is shorter than the run).
     pub rate_period_ns: Option<u64>,
     /// One-way propagation delay, ns.
     pub delay_ns: u64,
     /// The queue discipline.
     pub qdisc: Q,
-    /// What the link layer adds to an IP packet.
+    /// The bytes that the link layer adds to an IP packet.
     pub framing: link::Framing,
-    /// What the wire loses.
+    /// The losses of the wire.
     pub loss: link::Loss,
-    /// What else it does to packets.
+    /// The other impairments of the wire.
     #[serde(default, skip_serializing_if = "link::Impairments::is_none")]
     pub impairments: link::Impairments,
     /// The driver's ring below the discipline.
@@ -121,23 +122,23 @@ pub struct LinkSpec<Q = Params> {
     /// The policer before the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub police: Option<link::PolicerParams>,
-    /// The window of the tunnels' ends behind it, packets; `None`: they take whatever comes.
+    /// The replay window of the tunnels' ends behind it, packets; `None`: they drop nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay_window: Option<u32>,
-    /// Its card's transmit queues, for a discipline that is for each of them; `None`: one.
+    /// Its card's transmit queues, for a discipline with an instance for each queue; `None`: one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queues: Option<CardQueues>,
-    /// Whether it has rows in the `queue` table. A host's own access link, of which there may be
-    /// thousands, has not.
+    /// Whether it has rows in the table `queue`. A host's own access link has none, since there may
+    /// be thousands.
     pub sampled: bool,
-    /// A link that becomes free asks its discipline ahead of what else happens at that instant, as
-    /// ns-2's do. It follows from the profiles of the flows' hosts.
+    /// A link that becomes free dequeues before other events of that instant, as in ns-2. It
+    /// follows from the profiles of the flows' hosts.
     #[serde(skip)]
     pub asks_at_once: bool,
 }
 
 impl<Q> LinkSpec<Q> {
-    /// The same with another kind of discipline; `None` where its own has none such.
+    /// The same link with another type of discipline; `None` if its own can't be converted.
     pub fn with<P>(&self, qdisc: &impl Fn(&Q) -> Option<P>) -> Option<LinkSpec<P>> {
         Some(LinkSpec {
             name: self.name.clone(),
@@ -167,34 +168,34 @@ impl<Q> LinkSpec<Q> {
 pub struct FlowSpec<T = TcpParams> {
     /// Its name in every table, unique.
     pub name: String,
-    /// Index of the `[[flow]]` entry it came from: flows of one entry are drawn together.
+    /// Index of its `[[flow]]` entry: flows of one entry are drawn together.
     pub group: u32,
     /// Links its packets cross, by index, in order.
     pub path: Vec<u32>,
     /// Links its replies (ACKs, ping echoes) cross. Unused by one-way traffic.
     pub back: Vec<u32>,
-    /// Propagation beyond the links, one way, ns: the rest of the flow's base RTT. Lies after the
-    /// last link.
+    /// Propagation beyond the links, one way, ns: the rest of the flow's base RTT, after the last
+    /// link.
     pub path_extra_ns: u64,
-    /// The same on the way back.
+    /// The same in the reverse direction.
     pub back_extra_ns: u64,
-    /// When it starts, ns.
+    /// Its start, ns.
     pub start_ns: u64,
-    /// When it stops sending, ns; `None`: at the end, or when its transfer is complete.
+    /// The time at which it stops sending, ns; `None`: the end, or when its transfer is complete.
     pub stop_ns: Option<u64>,
-    /// Each packet, replies included, leaves its host up to this much later, uniformly drawn (order
-    /// kept): breaks phase effects, ns.
+    /// Each packet, replies included, leaves its host up to this much later, drawn uniformly (order
+    /// kept), ns. This breaks phase effects.
     pub jitter_ns: u64,
-    /// The DS field of its packets and of their replies. The ECN bits of TCP's, 0 here, are each
-    /// packet's own.
+    /// The DS field of its packets and of their replies. TCP's ECN bits are 0 here, since each
+    /// packet has its own.
     pub ds: DsField,
-    /// The tunnel that its packets and their replies are in: all of them one connection to queues.
+    /// The tunnel of its packets and their replies: to queues all of them are one connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tunnel: Option<String>,
-    /// The hosts at its source and its target, where the scenario names them.
+    /// The hosts at its source and its target, if the scenario names them.
     #[serde(default, skip_serializing_if = "unnamed")]
     pub hosts: [Option<String>; 2],
-    /// What it sends.
+    /// Its traffic.
     pub traffic: Traffic<T>,
 }
 
@@ -203,7 +204,7 @@ fn unnamed(hosts: &[Option<String>; 2]) -> bool {
 }
 
 impl<T> FlowSpec<T> {
-    /// The same with another kind of TCP endpoints; `None` where its own has none such.
+    /// The same flow with another type of TCP endpoints; `None` if its own can't be converted.
     pub fn with<U>(&self, tcp: &impl Fn(&T) -> Option<U>) -> Option<FlowSpec<U>> {
         Some(FlowSpec {
             name: self.name.clone(),
@@ -223,7 +224,7 @@ impl<T> FlowSpec<T> {
     }
 }
 
-/// A voice call: bit/s of IP, and bytes of a packet, 160 of speech with the headers of RTP, UDP and
+/// A voice call: bit/s of IP, and bytes of a packet: 160 of speech plus the headers of RTP, UDP and
 /// IP.
 pub const CALL: (u64, u32) = (80_000, 200);
 
@@ -244,26 +245,26 @@ pub enum Traffic<T = TcpParams> {
         bytes: Draw,
         /// Pause between the end of one and the start of the next, ns.
         pause_ns: Draw,
-        /// Of a web page, all flows of the group: how many of its objects come over this
+        /// For a web page, which all flows of the group fetch: the number of its objects over this
         /// connection. Each is a transfer; the pause is from page to page. `None`: no page.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         objects: Option<u32>,
         /// The endpoints.
         tcp: T,
     },
-    /// Video that adapts to what the way carries: segments, each a new TCP connection, at a rate of
-    /// the ladder.
+    /// Video that adapts to the throughput: segments, each a new TCP connection, at a rate of the
+    /// ladder.
     Stream {
         /// Rates of the payload, bit/s, rising.
         ladder_bps: Vec<u64>,
-        /// What a segment plays, ns.
+        /// The playing time of a segment, ns.
         segment_ns: u64,
-        /// The most that is fetched ahead, ns of playing.
+        /// The longest playing time that is fetched ahead, ns.
         ahead_ns: u64,
         /// The endpoints.
         tcp: T,
     },
-    /// Constant-rate UDP, or on/off where `on_ns` and `off_ns` are given.
+    /// Constant-rate UDP, or on/off if `on_ns` and `off_ns` are given.
     Udp {
         /// Rate of IP bytes while on, bit/s.
         bps: u64,
@@ -274,7 +275,7 @@ pub enum Traffic<T = TcpParams> {
         /// Length of the off periods, ns.
         off_ns: Option<Draw>,
     },
-    /// One way of a voice call: G.711, a packet each 20 ms.
+    /// One direction of a voice call: G.711, a packet each 20 ms.
     Call,
     /// Echo request and reply.
     Ping {
@@ -283,25 +284,26 @@ pub enum Traffic<T = TcpParams> {
         /// IP packet size both ways, bytes.
         packet_bytes: u32,
     },
-    /// RTP video at a variable bit rate: one frame each 1/fps, cut into packets sent back to back.
+    /// RTP video at a variable bit rate: one frame each 1/fps, split into packets sent back to
+    /// back.
     Video {
         /// Frame sizes.
         frames: Frames,
-        /// Largest RTP payload of a packet, bytes; IP, UDP and RTP headers (40) come on top.
+        /// Largest RTP payload of a packet, bytes; IP, UDP and RTP headers add 40.
         payload_bytes: u32,
     },
-    /// Datagrams at the times and of the sizes of recorded packets.
+    /// Datagrams with the times and sizes of recorded packets.
     Capture {
-        /// Time from the start, IP bytes.
+        /// Times from the start, and IP bytes.
         packets: Vec<(u64, u32)>,
-        /// They begin again after it, ns.
+        /// The packets repeat after this time, ns.
         period_ns: u64,
     },
 }
 
 impl<T: Clone> Traffic<T> {
-    /// A call as the datagrams that it consists of, recorded packets as frames of one packet each; all
-    /// else as it is. A frame has a byte at least.
+    /// The traffic as it is sent: a call as datagrams, recorded packets as frames of one packet
+    /// each; other traffic unchanged. A frame has at least a byte.
     pub fn sent(&self) -> Traffic<T> {
         match self {
             Traffic::Call => {
@@ -328,7 +330,7 @@ impl<T: Clone> Traffic<T> {
 }
 
 impl<T> Traffic<T> {
-    /// What tables and numbers call it.
+    /// Its kind in tables and numbers.
     pub fn kind(&self) -> TrafficKind {
         match self {
             Traffic::Bulk { .. } => TrafficKind::Bulk,
@@ -343,7 +345,7 @@ impl<T> Traffic<T> {
         }
     }
 
-    /// It transfers a size and completes.
+    /// Whether it transfers a size and completes.
     pub fn finite(&self) -> bool {
         match self {
             Traffic::Bulk { bytes, .. } => bytes.is_some(),
@@ -356,7 +358,7 @@ impl<T> Traffic<T> {
         }
     }
 
-    /// Its endpoints, where it is TCP.
+    /// Its endpoints, if it is TCP.
     pub fn tcp(&self) -> Option<&T> {
         match self {
             Traffic::Bulk { tcp, .. }
@@ -370,7 +372,7 @@ impl<T> Traffic<T> {
         }
     }
 
-    /// The same, to be changed.
+    /// Its endpoints for changes, if it is TCP.
     pub fn tcp_mut(&mut self) -> Option<&mut T> {
         match self {
             Traffic::Bulk { tcp, .. }
@@ -440,7 +442,7 @@ impl<T: AsRef<TcpParams>> Traffic<T> {
     }
 }
 
-/// What to record.
+/// The recorded tables.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordSpec {
@@ -448,8 +450,8 @@ pub struct RecordSpec {
     pub queue_ns: u64,
     /// Interval of the `flow` table, ns.
     pub flow_ns: u64,
-    /// Keep every packet's sojourn time, not only its histogram.
+    /// Records every packet's sojourn time, besides its histogram.
     pub packets: bool,
-    /// Keep what every packet's headers say.
+    /// Records every packet's headers.
     pub headers: bool,
 }

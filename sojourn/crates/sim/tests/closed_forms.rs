@@ -1,4 +1,4 @@
-//! Where theory has a formula, the simulator must give its number.
+//! Closed forms: where theory has a formula, the simulator must compute its number.
 
 mod common;
 
@@ -78,12 +78,13 @@ fn one_reno_flow_draws_the_sawtooth() {
     );
     let s = sim::Scenario { warmup_ns: 40 * S, ..s };
     let tables = run(&s);
-    let path = rate as f64 * rtt_ms as f64 * 1e-3 / packet_bits + 1.0; // and the one in transmission
+    let path = rate as f64 * rtt_ms as f64 * 1e-3 / packet_bits + 1.0; // with the packet in transmission
     let top = path + buffer as f64;
     let sojourn =
         tables.of("links", "sojourn_sum_ns", 0) / tables.of("links", "sent_packets", 0) * 1e-9;
     // Per packet rather than per time: packets leave at a constant rate, so the mean is the same.
-    // The queue excludes the packet in transmission, the wait of an arriving one includes its rest.
+    // The queue excludes the packet in transmission; an arriving packet waits for the rest of it,
+    // too.
     let expected = (7.0 / 9.0 * top - path) * packet_bits / rate as f64;
     assert!(
         (sojourn / expected - 1.0).abs() < 0.04,
@@ -165,8 +166,8 @@ fn a_page_is_over_when_all_its_connections_are() {
     }
 }
 
-/// A player on a link of 2.5 Mbit/s settles on the rung of 1.5 Mbit/s, and when it has fetched
-/// ahead what it may, asks for a segment as often as it plays one.
+/// A player on a link of 2.5 Mbit/s settles on the rung of 1.5 Mbit/s. When it is as far ahead as
+/// it may be, it requests a segment as often as it plays one.
 #[test]
 fn a_stream_takes_the_rate_that_fits_and_then_paces_itself() {
     let traffic = Traffic::Stream {
@@ -200,7 +201,7 @@ fn overload_fills_the_buffer_and_loses_the_excess() {
     assert!((58.8..=60.0).contains(&sojourn_ms), "{sojourn_ms}");
 }
 
-/// What is over before the warm-up ends is in no total and no peak.
+/// Packets from before the end of the warm-up are in no total and no peak.
 #[test]
 fn nothing_of_the_warm_up_is_measured() {
     let udp = Traffic::Udp { bps: 20_000_000, packet_bytes: 1500, on_ns: None, off_ns: None };
@@ -223,8 +224,7 @@ fn nothing_of_the_warm_up_is_measured() {
     assert!(tables.column("queue", "backlog_packets").contains(&50.0));
 }
 
-/// A short packet may be quicker than a full one can be: the base RTT is no more than the least
-/// sample.
+/// A short packet may be quicker than a full packet: the base RTT is at most the least sample.
 #[test]
 fn a_base_rtt_is_at_most_the_least_sample() {
     let short = Traffic::Bulk { bytes: Some(100), tcp: reno() };
@@ -238,9 +238,9 @@ fn a_base_rtt_is_at_most_the_least_sample() {
 const THROUGHPUT: DsField = DsField(0x08);
 const PACKET_MS: f64 = 1.2; // 1500 bytes at 10 Mbit/s.
 
-/// Every other packet comes as the link becomes free. The program comes first, finds the one place
-/// taken and is dropped; what comes in between gets in and waits half a transmission. So it is in a
-/// guest's kernel.
+/// Every other packet arrives as the link becomes free. The program's packet comes first, finds the
+/// only place taken and is dropped; the packet in between is enqueued and waits half a
+/// transmission. The same happens in a guest's kernel.
 #[test]
 fn a_program_that_sends_comes_before_a_link_that_becomes_free() {
     let udp = Traffic::Udp { bps: 20_000_000, packet_bytes: 1500, on_ns: None, off_ns: None };
@@ -253,16 +253,17 @@ fn a_program_that_sends_comes_before_a_link_that_becomes_free() {
     assert_eq!((waited / sent * 1e-6, most * 1e-6), (PACKET_MS / 2.0, PACKET_MS / 2.0));
 }
 
-/// Some twice 10 Mbit/s, out of step with the link: places become free between its packets.
+/// About twice 10 Mbit/s, out of step with the link: places become free between its packets.
 fn overload() -> Traffic {
     Traffic::Udp { bps: 20_300_000, packet_bytes: 1500, on_ns: None, off_ns: None }
 }
 
-/// A ping over a link of 10 Mbit/s and 100 packets that twice its rate has filled, in the last
-/// band.
+/// A ping over a link of 10 Mbit/s and 100 packets that traffic of twice its rate has filled, in
+/// the last band.
 fn ping_beside_overload(variant: PfifoFastVariant, ping: DsField) -> Tables {
     let udp = overload();
-    // 97.1 ms is no multiple of the link's 1.2 ms: the pings come at any phase of a transmission.
+    // 97.1 ms is not a multiple of the link's 1.2 ms: the pings arrive at any phase of a
+    // transmission.
     let probe = Traffic::Ping { interval_ns: 97_100_000, packet_bytes: 84 };
     let fast = Params::PfifoFast(PfifoFastParams { variant, limit: 100 });
     let links = vec![link("down", 10_000_000, 10 * MS, fast), link("up", 0, 10 * MS, pfifo(1))];
@@ -273,8 +274,8 @@ fn ping_beside_overload(variant: PfifoFastVariant, ping: DsField) -> Tables {
     run(&scenario(20 * S, links, flows))
 }
 
-/// Round trips beyond the idle one, ms; -1 where the ping was lost. The last two may still be on
-/// their way.
+/// Round trips beyond the idle one, ms; -1 for a lost ping. The last two pings may still be in
+/// flight.
 fn waits(tables: &Tables, ping: usize) -> Vec<f64> {
     let idle = tables.of("flows", "base_rtt_ns", ping);
     let mut rtts = tables.column("probe", "rtt_ns");
@@ -282,8 +283,8 @@ fn waits(tables: &Tables, ping: usize) -> Vec<f64> {
     rtts.iter().map(|&rtt| if rtt < 0.0 { -1.0 } else { (rtt - idle) * 1e-6 }).collect()
 }
 
-/// pfifo_fast: best effort passes bulk that asked for throughput; it waits for the packet in
-/// transmission at most.
+/// pfifo_fast: best effort passes bulk traffic with the throughput bit; it waits at most for the
+/// packet in transmission.
 #[test]
 fn a_ping_passes_a_full_lower_band_within_one_transmission() {
     let tables = ping_beside_overload(PfifoFastVariant::Linux, DsField::BEST_EFFORT);
@@ -299,8 +300,8 @@ fn a_ping_passes_a_full_lower_band_within_one_transmission() {
     );
 }
 
-/// In one band all wait alike: 99 packets and the rest of the one in transmission, up to 16 less
-/// while places are not yet given back, or there is no room.
+/// In one band all packets wait alike: for 99 packets and the rest of the one in transmission. Up
+/// to 16 fewer wait while freed places are not yet returned, or there is no room.
 #[test]
 fn a_ping_in_the_same_band_waits_like_all() {
     let waits = waits(&ping_beside_overload(PfifoFastVariant::Linux, THROUGHPUT), 1);
@@ -312,8 +313,8 @@ fn a_ping_in_the_same_band_waits_like_all() {
     );
 }
 
-/// Before Linux 4.16 the bands shared the limit: a ping that gets in is as quick, but bulk leaves
-/// it no room.
+/// Before Linux 4.16 the bands shared the limit: an enqueued ping is as quick, but bulk traffic
+/// leaves no room for it.
 #[test]
 fn a_shared_limit_drops_pings_that_would_pass() {
     let waits = waits(&ping_beside_overload(PfifoFastVariant::Shared, DsField::BEST_EFFORT), 1);
@@ -322,8 +323,8 @@ fn a_shared_limit_drops_pings_that_would_pass() {
     assert!(lost.len() * 4 > waits.len(), "{} of {} lost", lost.len(), waits.len());
 }
 
-/// A flow's replies carry its codepoint: on a full way back an echo or an ACK waits as its flow's
-/// band does.
+/// A flow's replies carry its codepoint: on a full path back an echo or an ACK waits in its flow's
+/// band.
 #[test]
 fn replies_carry_the_codepoint_of_their_flow() {
     let short = bulk(reno().with(|p| p.growth.max_window = Some(4)));

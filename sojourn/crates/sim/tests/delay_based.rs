@@ -1,6 +1,6 @@
-//! What the delay-based congestion controls promise, over a whole simulated path: Vegas keeps alpha
-//! to beta segments queued, LEDBAT a queue of its target; LEDBAT yields to a flow that fills the
-//! queue, and cannot where an AQM keeps it short.
+//! The delay-based congestion controls over a whole simulated path: Vegas keeps alpha to beta
+//! segments queued, LEDBAT a queue of its target. LEDBAT yields to a flow that fills the queue, and
+//! cannot if an AQM keeps the queue short.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn ledbat(target_ms: u64) -> TcpParams {
     })
 }
 
-/// Flows over one link of `bps`, 25 ms each way, the first third left out of the totals.
+/// Flows over one link of `bps`, 25 ms each way; the totals leave out the first third.
 fn over(bps: u64, qdisc: Params, duration_s: u64, flows: Vec<FlowSpec>) -> Tables {
     let links = vec![link("down", bps, 25 * MS, qdisc), link("up", 0, 25 * MS, pfifo(1000))];
     let mut one = scenario(duration_s * S, links, flows);
@@ -34,7 +34,7 @@ fn sojourn_ms(tables: &Tables) -> f64 {
     tables.of("links", "sojourn_sum_ns", 0) / tables.of("links", "sent_packets", 0) / MS as f64
 }
 
-/// What the first flow delivered of all, since the start.
+/// The first flow's share of all delivered bytes, since the start.
 fn share(tables: &Tables) -> f64 {
     let delivered = tables.column("flows", "delivered_bytes");
     delivered[0] / delivered.iter().sum::<f64>()
@@ -54,8 +54,8 @@ p.growth.vegas_alpha = alpha;
 p.growth.vegas_beta = alpha + more;
 });
         let tables = over(mbps * 1_000_000, pfifo(5000), 180, vec![flow("vegas", bulk(params))]);
-        // A segment of 1500 bytes takes 12/mbps ms; what is counted as queued is in transmission
-        // with a part of one. Linux counts cwnd · queueing/base_rtt.
+        // A segment of 1500 bytes takes 12/mbps ms; a part of a segment that counts as queued is in
+        // transmission. Linux counts cwnd · queueing/base_rtt.
         let segment = 12.0 / mbps as f64;
         let queueing = sojourn_ms(&tables);
         let queued = queueing / segment * (50.0 + segment + queueing) / (50.0 + segment);
@@ -69,7 +69,7 @@ p.growth.vegas_beta = alpha + more;
     fn ledbat_alone_holds_the_queue_at_its_target(mbps in 2u64..20, target_ms in 20u64..100, delayed in 1u32..3) {
         let params = ledbat(target_ms).with(|p| p.acks.delayed_ack_segments = delayed);
         let tables = over(mbps * 1_000_000, pfifo(5000), 300, vec![flow("ledbat", bulk(params))]);
-        // Near the target growth is slow, and the window comes in whole segments of 12/mbps ms.
+        // Near the target growth is slow, and the window has whole segments of 12/mbps ms.
         let (mean, segment) = (sojourn_ms(&tables), 12.0 / mbps as f64);
         let target = target_ms as f64;
         prop_assert!(mean > 0.85 * target - segment && mean < target + 2.0 * segment, "{mean} for {target}");
@@ -107,9 +107,9 @@ fn an_aqm_takes_ledbats_low_priority_away() {
 
 #[test]
 fn who_fills_the_way_back_does_not_slow_ledbat_down() {
-    // ACKs wait behind more than 100 ms of other data. LEDBAT looks at the way out only; by the
-    // round trip it would be far above its target, and stand at two segments. Bunches of ACKs make
-    // bunches of segments, hence not the whole link.
+    // ACKs wait behind more than 100 ms of other data. LEDBAT uses only the delay of the path out;
+    // by the round trip it would be far above its target, and stay at two segments. Bursts of ACKs
+    // cause bursts of segments, hence less than the whole link.
     let mut flows =
         vec![flow("ledbat", bulk(ledbat(100))), flow("back", bulk(tcp(CongestionKind::Cubic)))];
     (flows[1].path, flows[1].back) = (vec![1], vec![0]);

@@ -1,5 +1,4 @@
-//! Laws of the subject, over random small scenarios: whatever the traffic, the disciplines and the
-//! losses, these hold.
+//! Laws over random small scenarios, for all traffic, disciplines and losses.
 
 mod common;
 #[path = "common/scenarios.rs"]
@@ -44,7 +43,7 @@ proptest! {
         for f in 0..scenario.flows.len() {
             let [sent, received, lost] =
                 ["sent_packets", "received_packets", "lost_packets"].map(|c| tables.of("flows", c, f));
-            // What is neither is under way. A copy that a wire made may be dropped, too.
+            // All other packets are in flight. A copy that a wire made may be dropped, too.
             prop_assert!(doubles(&scenario) || received + lost <= sent, "{} {} {}", sent, received, lost);
         }
     }
@@ -54,9 +53,9 @@ proptest! {
         let tables = run(&scenario);
         for l in 0..scenario.links.len() {
             let bits = 8.0 * tables.of("links", "wire_bytes", l);
-            // The packet in transmission at the end is counted whole. A shaper's bucket is full at
-            // the start and fills again while the transmitter is the slower one, and what its ring
-            // has gathered then, a packet at least, goes out faster than the shaper later.
+            // The packet in transmission at the end counts as a whole. A shaper's bucket is full at
+            // the start and fills again while the transmitter is the slower one. The packets that
+            // its ring has gathered by then, at least one, later leave faster than the shaper.
             let LinkSpec { ring, shaper, rate, .. } = &scenario.links[l];
             let gathered = 1500 * ring.map_or(1, |ring| u64::from(ring.descriptors));
             let slower = |bps| 1 + rate.iter().filter(|step| step.bps < bps).count() as u64;
@@ -73,7 +72,7 @@ proptest! {
         let tables = run(&scenario);
         let of = |column| tables.column("packets", column);
         let rows: Vec<_> = of("link").into_iter().zip(of("t_ns").into_iter().zip(of("sojourn_ns").into_iter().zip(of("bytes")))).collect();
-        // What a shaper or a ring makes of this is in crates/link/tests.
+        // crates/link/tests has the laws with a shaper or a ring.
         let holds = |qdisc: &Params| match qdisc {
             Params::Cake(cake) | Params::CakeMq(cake) => cake.bandwidth.is_some(),
             Params::Fq(fq) => fq.maxrate.is_some(),
@@ -132,7 +131,7 @@ fn an_inconsistent_scenario_is_a_panic_with_a_sentence() {
     run(&common::scenario(S, vec![link("down", 0, 10 * MS, common::pfifo(1))], vec![ping]));
 }
 
-/// Over links without a rate no flow meets another: what differs are draws.
+/// Over links without a rate no flows meet: only draws differ.
 fn unhindered(flows: Vec<FlowSpec>) -> Tables {
     let links = ["down", "up"].map(|name| link(name, 0, 10 * MS, common::pfifo(1)));
     let mut scenario = common::scenario(2 * S, links.into(), flows);
@@ -140,14 +139,14 @@ fn unhindered(flows: Vec<FlowSpec>) -> Tables {
     run(&scenario)
 }
 
-/// When the packets of a flow crossed each link.
+/// The times at which the packets of a flow crossed each link.
 fn crossings(tables: &Tables, flow: usize) -> Vec<(f64, f64)> {
     let of = |column| tables.column("packets", column);
     let rows = of("flow").into_iter().zip(of("link").into_iter().zip(of("t_ns")));
     rows.filter(|(of, _)| *of == flow as f64).map(|(_, row)| row).collect()
 }
 
-/// A flow of each kind in which something is drawn; the last two have a jitter alone.
+/// A flow of each kind with draws; the last two have only a jitter.
 fn drawn() -> [FlowSpec; 5] {
     let random = |mean| Draw::Exponential { mean };
     let udp = |on_ns, off_ns| Traffic::Udp { bps: 1_000_000, packet_bytes: 1500, on_ns, off_ns };
@@ -170,7 +169,7 @@ fn drawn() -> [FlowSpec; 5] {
 fn an_added_flow_changes_no_other_flow_s_draws() {
     let drawn = drawn();
     let ping = flow("added", Traffic::Ping { interval_ns: 20 * MS, packet_bytes: 84 });
-    // Each is of an entry of its own.
+    // Each flow has an entry of its own.
     let numbered = |flows: &[FlowSpec]| {
         let flows = flows.iter().zip(0..).map(|(flow, group)| FlowSpec { group, ..flow.clone() });
         unhindered(flows.collect())
@@ -188,7 +187,7 @@ fn flows_that_are_alike_but_for_their_names_have_draws_of_their_own() {
     for flow in drawn() {
         let name = flow.name.clone();
         let twin = FlowSpec { name: format!("{name} again"), ..flow.clone() };
-        // Both are of one entry.
+        // Both flows are of one entry.
         let tables = unhindered(vec![flow, twin]);
         assert_ne!(crossings(&tables, 0), crossings(&tables, 1), "{name}");
     }
@@ -223,13 +222,13 @@ fn a_billion_times_slower(mut scenario: Scenario) -> Scenario {
 #[test]
 fn ten_years_are_a_third_of_a_second_a_billion_times_slower() {
     const GBIT: u64 = 1_000_000_000;
-    // Not a shaper, whose tokens are ns at any rate, and who owes a minute at most.
+    // Not a shaper, whose tokens are ns at any rate, and whose debt is at most a minute.
     let ring = RingParams { descriptors: 200, bql: false, coalesce_ns: 5000 };
     for ring in [None, Some(ring)] {
         let down = LinkSpec { ring, ..link("down", GBIT, 1000, common::pfifo(850)) };
         let udp = Traffic::Udp { bps: 10 * GBIT, packet_bytes: 1500, on_ns: None, off_ns: None };
         let ping = Traffic::Ping { interval_ns: MS, packet_bytes: 84 };
-        // Who comes first at one instant depends on the time.
+        // The order at one instant depends on the time.
         let ping = FlowSpec { start_ns: 137, ..flow("ping", ping) };
         let flows = vec![flow("udp", udp), ping];
         let links = vec![down, link("up", GBIT, 1000, common::pfifo(850))];
@@ -238,14 +237,14 @@ fn ten_years_are_a_third_of_a_second_a_billion_times_slower() {
         let seconds = run(&seconds);
         for (table, years) in seconds.0.iter().zip(&years.0) {
             if matches!(table.name, "engine" | "sojourn" | "rtt") {
-                // The engine's own, and bins, which are not a billion times as wide.
+                // Except the engine's own, and bins, which are not a billion times as wide.
                 continue;
             }
             for (name, _) in &table.columns {
                 let column = |tables: &Table| Tables(vec![tables.clone()]).column(table.name, name);
                 let slower = if name.ends_with("_ns") { 1e9 } else { 1.0 };
                 for (second, year) in column(table).into_iter().zip(column(years)) {
-                    // -1 and not-a-number are none in either.
+                    // -1 and not-a-number mean no value in either run.
                     let none =
                         (second == -1.0 && year == -1.0) || (second.is_nan() && year.is_nan());
                     let same = (second * slower - year).abs() <= 1e-15 * year.abs();

@@ -1,7 +1,7 @@
-//! The macro that makes columns, rows and a schema of a declaration.
+//! The macro that makes columns, rows and a schema from a declaration.
 
-/// `name { column: type, ... }` for each table, sentences as doc comments. A column that may be
-/// empty has an `Option` for its type and, behind a bar, what null means.
+/// `name { column: type, ... }` for each table, with doc comments. A column that may be empty has
+/// an `Option` for its type and, after a bar, the meaning of null.
 ///
 /// Each table becomes a module: `Row`, `Columns` with a typed `push`, and `SCHEMA`.
 macro_rules! tables {
@@ -30,10 +30,10 @@ macro_rules! tables {
                 /// All rows, by columns.
                 #[derive(Clone, Debug, Default, PartialEq)]
                 pub struct Columns {
-                    $( $(#[doc = $meaning])+ pub $column: Vec<<$cell as Cell>::Kept>, )+
+                    $( $(#[doc = $meaning])+ pub $column: Vec<<$cell as Cell>::Raw>, )+
                 }
 
-                /// What the table is made of.
+                /// The schema of the table.
                 pub const SCHEMA: Schema = Schema {
                     name: stringify!($table),
                     about: concat!($($about),+).trim_ascii(),
@@ -47,7 +47,7 @@ macro_rules! tables {
                     )+],
                 };
 
-                // A column says what null means if and only if it may be empty.
+                // A column has a meaning of null if and only if it may be empty.
                 $( const _: () = assert!(
                     <$cell as Cell>::NULLABLE == declared_null!($($null)?).is_some()
                 ); )+
@@ -56,30 +56,30 @@ macro_rules! tables {
                     /// Adds a row.
                     #[inline]
                     pub fn push(&mut self, row: Row) {
-                        $( self.$column.push(row.$column.keep()); )+
+                        $( self.$column.push(row.$column.to_raw()); )+
                     }
 
-                    /// How many rows there are.
+                    /// The number of rows.
                     pub fn len(&self) -> usize {
                         [$( self.$column.len() ),+][0]
                     }
 
-                    /// Whether there is none.
+                    /// Whether there are no rows.
                     pub fn is_empty(&self) -> bool {
                         self.len() == 0
                     }
 
                     /// A row, by its number from 0.
                     pub fn row(&self, at: usize) -> Row {
-                        Row { $( $column: <$cell as Cell>::of(self.$column[at]), )+ }
+                        Row { $( $column: <$cell as Cell>::from_raw(self.$column[at]), )+ }
                     }
 
-                    /// Row after row.
+                    /// All rows in order.
                     pub fn rows(&self) -> impl Iterator<Item = Row> + '_ {
                         (0..self.len()).map(|at| self.row(at))
                     }
 
-                    /// For whoever takes tables of any kind.
+                    /// Returns the columns as a generic table.
                     pub fn into_table(self) -> Table {
                         let columns = vec![
                             $( (stringify!($column), <$cell as Cell>::column(self.$column)), )+
@@ -87,11 +87,12 @@ macro_rules! tables {
                         Table { name: SCHEMA.name, columns }
                     }
 
-                    /// The same back, whatever the order of the columns; `None`: they are others.
+                    /// Converts a generic table back, whatever the order of its columns; `None`:
+                    /// they are others.
                     pub fn from_table(mut table: Table) -> Option<Columns> {
                         let known = table.columns.len() == SCHEMA.columns.len();
                         let columns = Columns {
-                            $( $column: <$cell as Cell>::kept(table.take(stringify!($column))?)?, )+
+                            $( $column: <$cell as Cell>::raw(table.take(stringify!($column))?)?, )+
                         };
                         known.then_some(columns)
                     }

@@ -1,15 +1,15 @@
 //! The declaration of every table.
 //!
-//! Whoever adds a column adds it here; the compiler then names the engines that have to fill it.
-//! `python docs/generate.py` makes docs/tables.md of it.
+//! A new column is added here; the compiler then reports the engines that have to fill it. `python
+//! docs/generate.py` makes docs/tables.md from it.
 
 use crate::declare::{declared_null, tables};
 use crate::{CauseId, FlowId, LinkId};
 
 const UNSEEN: &str = "the engine can't observe it";
 const NO_RING: &str = "no ring";
-const NOT_TCP: &str = "no TCP";
-const NO_OPTION: &str = "no such option, or no TCP";
+const NOT_TCP: &str = "not TCP";
+const NO_OPTION: &str = "no such option, or not TCP";
 
 tables! {
     /// A time line of each queue: a row for each interval.
@@ -56,7 +56,7 @@ tables! {
         bql_limit_bytes: Option<u64> | "no BQL",
     }
 
-    /// A time line of each flow that is no probe: a row for each sample.
+    /// A time line of each flow that is not a probe: a row for each sample.
     flow {
         /// time of the sample
         t_ns: u64,
@@ -68,7 +68,7 @@ tables! {
         ssthresh_bytes: Option<u64> | "unlimited, or not TCP",
         /// smoothed RTT (RFC 6298)
         srtt_ns: Option<u64> | "no sample yet, or not TCP",
-        /// sent, neither acknowledged nor taken for lost
+        /// sent, neither acknowledged nor marked lost
         inflight_bytes: Option<u64> | "not TCP",
         /// of the application, since the start
         delivered_bytes: Option<u64> | UNSEEN,
@@ -76,8 +76,8 @@ tables! {
         retransmits: Option<u64> | UNSEEN,
         /// advertised by the receiver
         window_bytes: Option<u64> | "not TCP",
-        /// one way: the largest of datagrams that came since the sample before
-        delay_max_ns: Option<u64> | "none came, or not known; TCP",
+        /// largest one-way delay of the datagrams that arrived since the last sample
+        delay_max_ns: Option<u64> | "no datagram arrived, or not known, or TCP",
     }
 
     /// Each request of each probe.
@@ -91,7 +91,7 @@ tables! {
         /// from request to reply
         rtt_ns: Option<u64> | "lost",
         /// the one-way part from sender to echoer
-        forward_ns: Option<u64> | "lost on the way, or not known",
+        forward_ns: Option<u64> | "lost on the way out, or not known",
     }
 
     /// Each packet that a queue dropped or marked, or a wire lost.
@@ -102,11 +102,12 @@ tables! {
         link: LinkId,
         /// whose packet
         flow: FlowId,
-        /// limit, target, ce_threshold (and dualpi2's step), early (RED's own), forced (ns-2's and ns-3's above max, fred's of
-        /// greedy flows), overmemory, wire, blue (BLUE's and COBALT's at random), ack_filter (cake's; Linux's are target), police (a link's
-        /// policer), replay (a tunnel's end, which takes it for repeated)
+        /// limit, target, ce_threshold (and dualpi2's step), early (RED's own), forced (ns-2's and
+        /// ns-3's above max, fred's of
+        ///  greedy flows), overmemory, wire, blue (BLUE's and COBALT's at random), ack_filter (cake's; Linux's are target), police (a link's
+        ///  policer), replay (a tunnel's end, which treats it as repeated)
         cause: CauseId,
-        /// 1: the packet was marked and went on; 0: it was dropped
+        /// 1: the packet was marked and passed; 0: it was dropped
         marked: u8,
         /// its size
         bytes: u32,
@@ -118,19 +119,20 @@ tables! {
         link: LinkId,
         /// least sojourn of this bin
         lower_ns: u64,
-        /// where the next bin begins
+        /// start of the next bin
         upper_ns: u64,
         /// in this bin, after the warm-up
         packets: u64,
     }
 
-    /// TCP's RTT samples (of UDP and video one-way delays), as a log-linear histogram of each flow.
+    /// TCP's RTT samples (for UDP and video one-way delays), as a log-linear histogram of each
+    /// flow.
     rtt {
         /// the flow; flows of one entry of the scenario may share a histogram
         flow: FlowId,
         /// least RTT of this bin
         lower_ns: u64,
-        /// where the next bin begins
+        /// start of the next bin
         upper_ns: u64,
         /// in this bin, after the warm-up
         samples: u64,
@@ -150,8 +152,8 @@ tables! {
         bytes: u32,
     }
 
-    /// What the headers say of each packet that left a queue; only on request. Numbers of bytes
-    /// begin with 0 for a connection's SYN, so the first byte of data is 1.
+    /// The headers of each packet that left a queue; only on request. Sequence numbers count bytes
+    /// from 0 for a connection's SYN, so the first byte of data is 1.
     headers {
         /// when it left the queue
         t_ns: u64,
@@ -159,11 +161,11 @@ tables! {
         link: LinkId,
         /// the flow
         flow: FlowId,
-        /// 1 for what goes back to the flow's source
+        /// 1 for packets back to the flow's source
         reply: u32,
-        /// which of the flow's connections it belongs to, modulo 256
+        /// the flow's connection, modulo 256
         connection: u32,
-        /// IP's number of what it carries: 1 ICMP, 6 TCP, 17 UDP
+        /// IP's protocol number: 1 ICMP, 6 TCP, 17 UDP
         protocol: u32,
         /// of the IP packet
         bytes: u32,
@@ -171,14 +173,14 @@ tables! {
         payload_bytes: u32,
         /// DSCP above, ECN below
         ds: u32,
-        /// of its first byte; of other packets than TCP's their running number
+        /// of its first byte; for packets other than TCP's a running number
         seq: u32,
         /// next byte expected
         ack: Option<u64> | NOT_TCP,
         /// AE, CWR, ECE, URG, ACK, PSH, RST, SYN, FIN, from 256 down
         flags: Option<u64> | NOT_TCP,
         /// receive window as the header has it, before its scale
-        window: Option<u64> | "no TCP, or the model has none",
+        window: Option<u64> | "not TCP, or the model has none",
         /// TSval, ms
         tsval: Option<u64> | NO_OPTION,
         /// TSecr, ms
@@ -205,11 +207,11 @@ tables! {
         sack4_left: Option<u64> | NO_OPTION,
         /// of the fourth block
         sack4_right: Option<u64> | NO_OPTION,
-        /// AccECN: bytes that came with ECT(1), and 1
+        /// AccECN: bytes received with ECT(1), plus 1
         accecn_e1b: Option<u64> | NO_OPTION,
-        /// AccECN: bytes that came with CE
+        /// AccECN: bytes received with CE
         accecn_ceb: Option<u64> | NO_OPTION,
-        /// AccECN: bytes that came with ECT(0), and 1
+        /// AccECN: bytes received with ECT(0), plus 1
         accecn_e0b: Option<u64> | NO_OPTION,
     }
 
@@ -247,10 +249,11 @@ tables! {
         backlog_max_bytes: Option<u64> | UNSEEN,
         /// time spent transmitting
         busy_ns: Option<u64> | UNSEEN,
-        /// what the link could have carried in measured_ns, at the slower of its rate and its
-        /// shaper's
+        /// the bits that the link could have carried in measured_ns, at the slower of its rate and
+        /// its
+        ///  shaper's
         capacity_bits: Option<f64> | "unlimited",
-        /// duration less warm-up
+        /// duration minus warm-up
         measured_ns: Option<u64> | UNSEEN,
         /// whose last bit left the driver's ring
         ring_sent_packets: Option<u64> | NO_RING,
@@ -258,7 +261,7 @@ tables! {
         ring_sojourn_sum_ns: Option<f64> | NO_RING,
         /// the largest
         ring_sojourn_max_ns: Option<u64> | NO_RING,
-        /// mean over time of what is in the ring
+        /// mean over time of the packets in the ring
         ring_mean_packets: Option<f64> | NO_RING,
         /// the largest
         ring_max_packets: Option<u64> | NO_RING,
@@ -294,9 +297,9 @@ tables! {
         rtt_min_ns: Option<u64> | "no sample",
         /// the largest; 0 without a sample
         rtt_max_ns: Option<u64> | UNSEEN,
-        /// of a full packet through empty queues, each link at its fastest, or a shorter packet's
-        /// that was less
-        base_rtt_ns: Option<u64> | "a link on the way never sends it",
+        /// of a full packet through empty queues, each link at its fastest; or of a shorter packet,
+        ///  if less
+        base_rtt_ns: Option<u64> | "a link on the path never sends it",
     }
 
     /// Each transfer that was completed, from its first data to the acknowledgement of its last.
@@ -311,13 +314,14 @@ tables! {
         bytes: u64,
     }
 
-    /// What the engine did: one row.
+    /// The engine's own counts: one row.
     engine {
-        /// the engine handled: packets that reached a link or a host, timers that expired
+        /// events that the engine handled: packets that reached a link or a host, timers that
+        /// expired
         events: Option<u64> | UNSEEN,
         /// data packets delivered, over the whole run
         packets: Option<u64> | UNSEEN,
-        /// most packets under way or queued at once
+        /// most packets in flight or queued at once
         peak_entries: Option<u64> | UNSEEN,
     }
 }

@@ -1,14 +1,14 @@
-//! What a measurement says beside its tables, as far as all kinds of measurement say it alike.
+//! The facts of a measurement beside its tables, as far as all kinds of measurement share them.
 //!
-//! `sojourn.facts` in Python has the same shapes under the same names; tests hold what is written
-//! here against them.
+//! `sojourn.facts` in Python has the same shapes with the same names; tests compare the output of
+//! this module with them.
 
 use serde::Serialize;
 
-/// The version of the shape.
+/// The version of the format.
 pub const FORMAT: u32 = 1;
 
-/// Why what was handed over before a measurement's end is not whole.
+/// Why a result that was written before the measurement's end is incomplete.
 pub const UNFINISHED: &str = "the measurement had not ended when this was written: sojourn was killed, or is measuring still";
 
 /// How a measurement ended.
@@ -17,13 +17,13 @@ pub const UNFINISHED: &str = "the measurement had not ended when this was writte
 pub enum Outcome {
     /// All of it was measured.
     Complete,
-    /// Somebody ended it.
+    /// A user or a signal ended it.
     Interrupted,
-    /// Something went wrong on the way.
+    /// An error ended a part of it.
     Partial,
 }
 
-/// A phase that began. Times are those of the tables.
+/// A phase that began. Times are on the clock of the tables.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct Phase {
@@ -32,7 +32,7 @@ pub struct Phase {
     pub kind: &'static str,
     pub start_ns: u64,
     pub end_ns: u64,
-    /// False: the measurement ended in it.
+    /// False: the measurement ended in this phase.
     pub complete: bool,
 }
 
@@ -41,13 +41,14 @@ pub struct Phase {
 pub struct Flow {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: FlowKind,
-    /// Seen from who measures.
+    /// The direction as seen from the measuring host.
     pub direction: FlowDirection,
-    /// The number of the phase that it loads; `None`: a probe, or a phase that never began.
+    /// The number of the phase in which it sends load; `None`: a probe, or a phase that never
+    /// began.
     pub phase: Option<usize>,
-    /// One for each phase and direction, and for each probe.
+    /// A number for each phase and direction, and for each probe.
     pub group: usize,
     /// `None`: a probe. Empty: not known.
     pub congestion: Option<String>,
@@ -67,7 +68,7 @@ impl Flow {
     }
 }
 
-/// What a flow is.
+/// The kind of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FlowKind {
@@ -77,16 +78,16 @@ pub enum FlowKind {
     Ping,
 }
 
-/// Which way a flow's data go.
+/// The direction of a flow's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FlowDirection {
-    /// There and back: a probe.
+    /// Both directions: a probe.
     #[serde(rename = "")]
     Both,
-    /// To who measures.
+    /// To the measuring host.
     Down,
-    /// From who measures.
+    /// From the measuring host.
     Up,
 }
 
@@ -97,11 +98,11 @@ pub struct Link {
     pub name: String,
     pub interface: String,
     pub direction: LinkDirection,
-    /// The kinds from the root down, as "htb, bfifo"; empty for what is received.
+    /// The kinds from the root down, as "htb, bfifo"; empty for received packets.
     pub qdisc: String,
 }
 
-/// Which way an interface's packets go.
+/// The direction of an interface's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]

@@ -1,12 +1,12 @@
-//! A streaming histogram of times: log-linear buckets, exact mean, least and greatest.
+//! A streaming histogram of times: log-linear buckets, exact mean, minimum and maximum.
 //!
-//! Below 128 ns a bucket is one nanosecond; above, each power of two is cut into 128 buckets, so a
-//! bucket is never wider than 0.8 % of its values. Memory covers only the range that occurred.
+//! Below 128 ns a bucket is one nanosecond; above, each power of two is split into 128 buckets, so
+//! a bucket is never wider than 0.8 % of its values. Memory covers only the range of the values.
 
 /// Buckets for each power of two.
 const PER_OCTAVE_BITS: u32 = 7;
 
-/// Times in ns, counted.
+/// Counts of times in ns.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     /// Index of `counts[0]`.
@@ -14,11 +14,11 @@ pub struct Histogram {
     counts: Vec<u64>,
     /// Number of values.
     pub count: u64,
-    /// Their sum, ns: a thousand packets that wait for a year pass 2^64.
+    /// Their sum, ns: a thousand packets that wait for a year exceed 2^64.
     pub sum: u128,
-    /// The greatest, ns.
+    /// The maximum, ns.
     pub max: u64,
-    /// The least, ns; meaningless while `count` is 0.
+    /// The minimum, ns; undefined while `count` is 0.
     pub min: u64,
 }
 
@@ -34,7 +34,7 @@ impl Histogram {
     pub fn add(&mut self, value: u64) {
         self.count += 1;
         self.sum += u128::from(value);
-        // Branches that are hardly ever taken.
+        // Branches that are rarely taken.
         if value > self.max {
             self.max = value;
         }
@@ -48,13 +48,13 @@ impl Histogram {
         }
     }
 
-    /// Forgets everything; keeps its memory.
+    /// Removes all values; keeps the memory.
     pub fn clear(&mut self) {
         self.counts.fill(0);
         (self.count, self.sum, self.max, self.min) = (0, 0, 0, u64::MAX);
     }
 
-    /// The buckets that hold anything: (least value, first value beyond, count).
+    /// The buckets with values: (least value, least value of the next bucket, count).
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(i, &count)| {
             let index = self.first + i;
@@ -82,7 +82,7 @@ impl Histogram {
     }
 }
 
-/// The number of the bin that holds a time, ns.
+/// The number of the bucket of a time in ns.
 #[inline]
 pub fn bucket(value: u64) -> usize {
     if value < 1 << PER_OCTAVE_BITS {
@@ -92,7 +92,7 @@ pub fn bucket(value: u64) -> usize {
     ((u64::from(exponent) << PER_OCTAVE_BITS) + (value >> exponent)) as usize
 }
 
-/// The least time of a bin, ns.
+/// The least time of a bucket, ns.
 pub fn lower(index: usize) -> u64 {
     let octave = 1usize << PER_OCTAVE_BITS;
     if index < octave {

@@ -1,12 +1,12 @@
 //! The tables of a Run, each declared once.
 //!
-//! `declared.rs` is the declaration: a table's name, its columns, their types, what they hold and
-//! what null means. From it come, by the macro in `declare.rs`, the struct of columns that an
-//! engine fills row by row, and the `Schema` that readers, documentation and tests go by. Nobody
-//! else lists columns.
+//! `declared.rs` is the declaration: a table's name, its columns, their types, their meaning and
+//! the meaning of null. The macro in `declare.rs` makes from it the struct of columns that an
+//! engine fills row by row, and the `Schema` for readers, documentation and tests. No other place
+//! lists columns.
 //!
-//! In code a value that may be missing is an `Option`. Outside, in a `Column`, none is one number
-//! for each type: `NONE` in a column of integers, NaN in one of reals.
+//! In code a value that may be missing is an `Option`. Outside, in a `Column`, a missing value is
+//! one number for each type: `NONE` in a column of integers, NaN in one of reals.
 
 mod declare;
 mod declared;
@@ -16,7 +16,7 @@ pub mod histogram;
 pub use declared::*;
 pub use histogram::Histogram;
 
-/// What stands for none in a column of integers.
+/// The missing value in a column of integers.
 pub const NONE: i64 = -1;
 
 /// A column's values.
@@ -31,7 +31,7 @@ pub enum Column {
 }
 
 impl Column {
-    /// How many values there are.
+    /// The number of values.
     pub fn len(&self) -> usize {
         match self {
             Column::U8(values) => values.len(),
@@ -42,7 +42,7 @@ impl Column {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -53,44 +53,44 @@ impl Column {
 pub struct Table {
     /// `queue`, `flow`, ...
     pub name: &'static str,
-    /// Name and values.
+    /// The columns with their names.
     pub columns: Vec<(&'static str, Column)>,
 }
 
 impl Table {
-    /// A column's values.
+    /// The values of a column.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|(known, _)| *known == name).map(|(_, values)| values)
     }
 
-    /// Takes a column's values out.
+    /// Removes a column and returns its values.
     fn take(&mut self, name: &str) -> Option<Column> {
         let at = self.columns.iter().position(|(known, _)| *known == name)?;
         Some(self.columns.swap_remove(at).1)
     }
 }
 
-/// What a table is made of.
+/// The declaration of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schema {
     /// `queue`, `flow`, ...
     pub name: &'static str,
-    /// What a row is.
+    /// The meaning of a row.
     pub about: &'static str,
-    /// In their order.
+    /// The columns in their order.
     pub columns: &'static [ColumnSchema],
 }
 
-/// What a column is.
+/// The declaration of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnSchema {
-    /// Ends with the unit, if it has one.
+    /// The name, which ends with the unit, if there is one.
     pub name: &'static str,
-    /// Of its values.
+    /// The kind of its values.
     pub kind: Kind,
-    /// What it holds.
+    /// The meaning of a value.
     pub meaning: &'static str,
-    /// What it means that there is no value; `None`: there always is one.
+    /// The meaning of a missing value; `None`: no value is ever missing.
     pub null: Option<&'static str>,
 }
 
@@ -107,13 +107,13 @@ impl ColumnSchema {
 pub enum Kind {
     /// Whole numbers below 2^63.
     Integer,
-    /// Doubles: means, sums that pass 2^63 within years, the disciplines' own state.
+    /// Doubles: means, sums that exceed 2^63 within years, the disciplines' own state.
     Real,
     /// The name of a link; an engine writes the link's number in the scenario.
     Link,
     /// The name of a flow; an engine writes the flow's number in the scenario.
     Flow,
-    /// A word for why; an engine writes the number of `qdisc::Cause`.
+    /// The word of a cause; an engine writes the number of `qdisc::Cause`.
     Cause,
 }
 
@@ -129,25 +129,25 @@ pub struct FlowId(pub u32);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CauseId(pub u8);
 
-/// What a cell may hold, and how a column keeps it.
+/// The type of a cell, and its raw form in a column.
 pub trait Cell: Copy {
-    /// As a column keeps it.
-    type Kept: Copy;
-    /// Of the column.
+    /// The raw form of a cell in a column.
+    type Raw: Copy;
+    /// The kind of the column.
     const KIND: Kind;
     /// Whether a cell may be empty.
     const NULLABLE: bool;
-    /// Into a column.
-    fn keep(self) -> Self::Kept;
-    /// Out of a column.
-    fn of(kept: Self::Kept) -> Self;
-    /// A whole column.
-    fn column(kept: Vec<Self::Kept>) -> Column;
-    /// A whole column's values, be they kept in another width; `None`: it holds others.
-    fn kept(column: Column) -> Option<Vec<Self::Kept>>;
+    /// The raw form of a cell.
+    fn to_raw(self) -> Self::Raw;
+    /// The cell of a raw form.
+    fn from_raw(raw: Self::Raw) -> Self;
+    /// A column from raw cells.
+    fn column(raw: Vec<Self::Raw>) -> Column;
+    /// The raw cells of a column of any width; `None`: its values do not fit.
+    fn raw(column: Column) -> Option<Vec<Self::Raw>>;
 }
 
-/// Integers of another width; `None`: one does not fit, or these are none.
+/// Converts integers to another width; `None`: one does not fit, or they are not integers.
 fn integers<T: TryFrom<i64>>(column: Column) -> Option<Vec<T>> {
     let fit = |value: i64| T::try_from(value).ok();
     match column {
@@ -161,7 +161,7 @@ fn integers<T: TryFrom<i64>>(column: Column) -> Option<Vec<T>> {
     }
 }
 
-/// Integers as reals.
+/// Converts integers to reals.
 fn reals(column: Column) -> Option<Vec<f64>> {
     let values: Vec<i64> = integers(column)?;
     Some(
@@ -173,25 +173,25 @@ fn reals(column: Column) -> Option<Vec<f64>> {
 }
 
 macro_rules! cell {
-    ($cell:ty, $kind:ident, $nullable:literal, $kept:ty, $variant:ident, $read:ident,
-     |$value:ident| $keep:expr, |$raw:ident| $of:expr) => {
+    ($cell:ty, $kind:ident, $nullable:literal, $raw_type:ty, $variant:ident, $read:ident,
+     |$value:ident| $to_raw:expr, |$raw:ident| $from_raw:expr) => {
         impl Cell for $cell {
-            type Kept = $kept;
+            type Raw = $raw_type;
             const KIND: Kind = Kind::$kind;
             const NULLABLE: bool = $nullable;
             #[inline]
-            fn keep(self) -> $kept {
+            fn to_raw(self) -> $raw_type {
                 let $value = self;
-                $keep
+                $to_raw
             }
             #[inline]
-            fn of($raw: $kept) -> $cell {
-                $of
+            fn from_raw($raw: $raw_type) -> $cell {
+                $from_raw
             }
-            fn column(kept: Vec<$kept>) -> Column {
-                Column::$variant(kept)
+            fn column(raw: Vec<$raw_type>) -> Column {
+                Column::$variant(raw)
             }
-            fn kept(column: Column) -> Option<Vec<$kept>> {
+            fn raw(column: Column) -> Option<Vec<$raw_type>> {
                 match column {
                     Column::$variant(values) => Some(values),
                     other => $read(other),
@@ -201,13 +201,13 @@ macro_rules! cell {
     };
 }
 
-cell!(u8, Integer, false, u8, U8, integers, |value| value, |kept| kept);
-cell!(u32, Integer, false, u32, U32, integers, |value| value, |kept| kept);
-cell!(u64, Integer, false, u64, U64, integers, |value| value, |kept| kept);
-cell!(f64, Real, false, f64, F64, reals, |value| value, |kept| kept);
-cell!(LinkId, Link, false, u32, U32, integers, |value| value.0, |kept| LinkId(kept));
-cell!(FlowId, Flow, false, u32, U32, integers, |value| value.0, |kept| FlowId(kept));
-cell!(CauseId, Cause, false, u8, U8, integers, |value| value.0, |kept| CauseId(kept));
+cell!(u8, Integer, false, u8, U8, integers, |value| value, |raw| raw);
+cell!(u32, Integer, false, u32, U32, integers, |value| value, |raw| raw);
+cell!(u64, Integer, false, u64, U64, integers, |value| value, |raw| raw);
+cell!(f64, Real, false, f64, F64, reals, |value| value, |raw| raw);
+cell!(LinkId, Link, false, u32, U32, integers, |value| value.0, |raw| LinkId(raw));
+cell!(FlowId, Flow, false, u32, U32, integers, |value| value.0, |raw| FlowId(raw));
+cell!(CauseId, Cause, false, u8, U8, integers, |value| value.0, |raw| CauseId(raw));
 cell!(
     Option<u64>,
     Integer,
@@ -216,11 +216,11 @@ cell!(
     I64,
     integers,
     |value| value.map_or(NONE, |some| i64::try_from(some).unwrap_or(i64::MAX)),
-    |kept| u64::try_from(kept).ok()
+    |raw| u64::try_from(raw).ok()
 );
-cell!(Option<f64>, Real, true, f64, F64, reals, |value| value.unwrap_or(f64::NAN), |kept| (!kept
+cell!(Option<f64>, Real, true, f64, F64, reals, |value| value.unwrap_or(f64::NAN), |raw| (!raw
     .is_nan())
-.then_some(kept));
+.then_some(raw));
 
 #[cfg(test)]
 mod tests {
@@ -240,8 +240,8 @@ mod tests {
 
     #[test]
     fn a_schema_names_the_columns_that_a_table_has() {
-        let made = links::Columns::default().into_table();
-        let names: Vec<_> = made.columns.iter().map(|(name, _)| *name).collect();
+        let table = links::Columns::default().into_table();
+        let names: Vec<_> = table.columns.iter().map(|(name, _)| *name).collect();
         assert_eq!(
             names,
             links::SCHEMA.columns.iter().map(|column| column.name).collect::<Vec<_>>()

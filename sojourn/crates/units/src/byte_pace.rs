@@ -1,11 +1,11 @@
-//! What bytes take at a rate, in the whole numbers that Linux's token buckets count with.
+//! The transmission time of bytes at a rate, in the integers of Linux's token buckets.
 //!
-//! A division per packet is a product and a shift: the factor has 32 bits and is the largest one
-//! below 10⁹ · 2ⁿ / rate, and what a packet takes is rounded down to whole ns.
+//! A product and a shift replace a division per packet. The factor has 32 bits and is the largest
+//! one below 10⁹ · 2ⁿ / rate. A packet's time is rounded down to whole ns.
 //!
 //! Source: Linux net/sched/sch_generic.c (6.12), psched_ratecfg.
 
-/// ns per byte at a rate.
+/// The time of a byte at a rate.
 #[derive(Clone, Copy, Debug)]
 pub struct BytePace {
     factor: u64,
@@ -13,14 +13,14 @@ pub struct BytePace {
 }
 
 impl BytePace {
-    /// Of a rate in bit/s. Linux counts whole bytes a second.
+    /// The pace of a rate in bit/s. Linux counts whole bytes a second.
     pub fn new(bps: u64) -> BytePace {
         let rate = u128::from((bps / 8).max(1));
         let mut pace = BytePace { factor: 0, shift: 0 };
         loop {
             let scaled = 1_000_000_000u128 << pace.shift;
             pace.factor = (scaled / rate) as u64;
-            // 32 bits are full, or 10⁹ · 2ⁿ has all of its 64.
+            // The factor has 32 bits, or 10⁹ · 2ⁿ has all of its 64.
             if pace.factor >> 31 & 1 == 1 || scaled >> 63 == 1 {
                 return pace;
             }
@@ -28,7 +28,7 @@ impl BytePace {
         }
     }
 
-    /// What so many bytes take, ns.
+    /// The time of `bytes`, ns.
     #[inline]
     pub fn time(self, bytes: u64) -> i64 {
         ((u128::from(bytes) * u128::from(self.factor)) >> self.shift) as i64
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn what_divides_is_exact_and_the_rest_is_rounded_down() {
         assert_eq!(BytePace::new(8_000_000).time(1500), 1_500_000, "a byte takes a microsecond");
-        // 1500 bytes at 10 Gbit/s take 1.2 µs, less what the factor lacks in its last bit.
+        // 1500 bytes at 10 Gbit/s take 1.2 µs, minus the error of the factor's last bit.
         assert!((1199..=1200).contains(&BytePace::new(10_000_000_000).time(1500)));
         // 3 bit/s are less than a byte a second, and count as one.
         assert_eq!(BytePace::new(3).time(1), 1_000_000_000);

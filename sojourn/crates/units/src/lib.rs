@@ -1,10 +1,10 @@
-//! Time, Span, Rate: the quantities every other room is written in, `Rng`, the seeded generator,
-//! what packets take of a host's memory, what bytes take at a rate (`BytePace`), and what hosts and
-//! queues say to each other (`Ecn`). `forward!` writes the methods of an enum of implementations.
+//! The quantities of all crates: Time, Span, Rate; `Rng`, the seeded generator; a packet's memory
+//! in a host (`memory`), the time of bytes at a rate (`BytePace`), and the ECN field (`Ecn`).
+//! `forward!` writes the methods of an enum of implementations.
 //!
 //! A `Time` is a point on the run's clock, a `Span` a length of it; both are u64 nanoseconds and
-//! never wrap (584 years). A `Rate` is bit/s. Arithmetic that mixes them lives here once, with its
-//! rounding stated.
+//! never wrap (584 years). A `Rate` is bit/s. Arithmetic that mixes them is here once, with its
+//! rounding documented.
 
 mod byte_pace;
 mod ecn;
@@ -34,17 +34,16 @@ pub struct Rate(pub u64);
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);
-    /// Later than anything that happens.
+    /// Later than every event.
     pub const NEVER: Time = Time(u64::MAX);
 
-    /// Time passed since `earlier`; zero when `earlier` is in fact later.
+    /// Time passed since `earlier`; zero if `earlier` is later.
     #[inline]
     pub fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 
-    /// This time in seconds, for arithmetic that is real-valued by definition (CUBIC's cubic, an
-    /// EWMA).
+    /// This time in seconds, for real-valued arithmetic (CUBIC's cubic, an EWMA).
     #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-9
@@ -70,7 +69,7 @@ impl Span {
         Span(s * 1_000_000_000)
     }
 
-    /// The nearest nanosecond to `s` seconds; negative and not-a-number give zero.
+    /// The nearest nanosecond to `s` seconds; negative numbers and NaN return zero.
     #[inline]
     pub fn from_secs_f64(s: f64) -> Span {
         Span((s * 1e9 + 0.5) as u64)
@@ -82,7 +81,7 @@ impl Span {
         self.0 as f64 * 1e-9
     }
 
-    /// `self - other`, or zero when `other` is longer.
+    /// `self - other`, or zero if `other` is longer.
     #[inline]
     pub fn saturating_sub(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))
@@ -90,7 +89,7 @@ impl Span {
 }
 
 /// The whole part of a number from 0 to 2^63, as a processor converts it: in one instruction, where
-/// `as u64` takes ten. What is smaller gives 0, what is greater 2^63 - 1.
+/// `as u64` takes ten. A smaller number returns 0, a greater one 2^63 - 1.
 #[inline(always)]
 pub fn whole(number: f64) -> u64 {
     (number as i64).max(0) as u64
@@ -102,22 +101,23 @@ impl Rate {
         Rate(mbit * 1_000_000)
     }
 
-    /// The time `bytes` take on a link of this rate, rounded up to the next nanosecond so that a
-    /// link never carries more than its rate. 1500 bytes at 20 Mbit/s take 600 µs. A zero rate has
-    /// no answer: `None`.
+    /// The time of `bytes` on a link of this rate, rounded up to the next nanosecond so that a link
+    /// never carries more than its rate. 1500 bytes at 20 Mbit/s take 600 µs. `None`: the rate is
+    /// zero.
     #[inline]
     pub fn time_for(self, bytes: u64) -> Option<Span> {
         if self.0 == 0 {
             return None;
         }
-        // 64 bits suffice below 2.3 GB; beyond that (never a packet) 128 bits do.
+        // 64 bits suffice below 2.3 GB; above that (never a packet) 128 bits do.
         match bytes.checked_mul(8_000_000_000) {
             Some(scaled) => Some(Span(scaled.div_ceil(self.0))),
             None => Some(Span((bytes as u128 * 8_000_000_000).div_ceil(self.0 as u128) as u64)),
         }
     }
 
-    /// The whole bytes that a link of this rate carries in a time. 20 Mbit/s carry 2500 bytes in 1 ms.
+    /// The whole bytes that a link of this rate carries in a time. 20 Mbit/s carry 2500 bytes in 1
+    /// ms.
     pub fn bytes_in(self, time: Span) -> u64 {
         (u128::from(self.0) * u128::from(time.0) / 8_000_000_000) as u64
     }

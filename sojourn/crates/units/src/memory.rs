@@ -1,13 +1,13 @@
-//! What a packet takes of a Linux host's memory: its `truesize`, which receive buffers and
-//! fq_codel's memory_limit count.
+//! The memory of a packet in a Linux host: its `truesize`, which receive buffers and fq_codel's
+//! memory_limit count.
 //!
-//! Every packet has a record of its own, and what is shared about its pages lies behind its bytes.
-//! How its bytes lie depends on who made it. TCP takes a small head for the headers and pages for
-//! the data. A datagram lies in one piece with its headers: in a small head, or else in the next
-//! power of two. A bare ACK is charged with next to nothing, so that ACKs don't count in a sender's
-//! limits. A packet keeps its maker's charge from host to host of one machine (veth, network
-//! namespaces). A real card's driver makes anew what it receives, and charges what its ring's
-//! buffers take: half a page to a page for a full packet.
+//! Every packet has a record of its own, and shared information about its pages behind its bytes.
+//! The layout of its bytes depends on the sender. TCP uses a small head for the headers and pages
+//! for the data. A datagram is one piece with its headers: in a small head, or else in the next
+//! power of two. A bare ACK is charged almost nothing, so that ACKs don't count in a sender's
+//! limits. A packet keeps its sender's charge between hosts of one machine (veth, network
+//! namespaces). A real card's driver allocates received packets anew, and charges the buffers of
+//! its ring: half a page to a page for a full packet.
 //!
 //! Source: Linux net/core/skbuff.c, net/ipv4/tcp_output.c (tcp_stream_alloc_skb,
 //! skb_set_tcp_pure_ack) and ip_output.c; read off a 6.12 kernel on x86-64 for segments, ACKs,
@@ -15,23 +15,23 @@
 
 /// The packet's record, bytes.
 pub const RECORD: u64 = 256;
-/// What is shared about its pages, behind its bytes.
+/// The shared information about its pages, behind its bytes.
 pub const SHARED: u64 = 320;
 /// Room for headers in a small head.
 pub const HEADERS: u64 = 256;
-/// An acknowledgement that carries nothing and is no SYN.
+/// An acknowledgement without data that is not a SYN.
 pub const BARE_ACK: u64 = 2;
-/// Room before and behind a datagram that its device may want.
+/// Room before and behind a datagram for its device.
 const MARGIN: u64 = 31;
 /// The bytes of a piece are rounded up to whole cache lines.
 const CACHE_LINE: u64 = 64;
 
-/// A TCP segment that carries so much, or a SYN.
+/// A TCP segment with this payload, or a SYN.
 pub const fn segment(payload: u64) -> u64 {
     RECORD + SHARED + HEADERS + payload
 }
 
-/// A datagram or an echo of so many IP bytes.
+/// A datagram or an echo of `ip_bytes`.
 pub const fn datagram(ip_bytes: u64) -> u64 {
     let bytes = (ip_bytes + MARGIN).next_multiple_of(CACHE_LINE);
     let piece =

@@ -1,5 +1,5 @@
-//! Rng: one seeded random stream per component, so that adding a flow does not change another
-//! flow's rng.
+//! Rng: one seeded random stream per component, so that a new flow does not change the draws of
+//! another flow.
 //!
 //! The generator is xoshiro256++ (Blackman and Vigna, 2019), its state filled by SplitMix64 from
 //! the run's seed and an FNV-1a hash of the component's name. Both are fixed here rather than taken
@@ -13,14 +13,14 @@ pub struct Rng {
 }
 
 impl Rng {
-    /// The stream of the component called `name` in the run with this `seed`.
+    /// The stream of the component `name` in the run with this `seed`.
     pub fn new(seed: u64, name: &str) -> Rng {
         let mut x = Rng::key(seed, name);
         Rng { state: std::array::from_fn(|_| splitmix64(&mut x)) }
     }
 
-    /// All that its stream depends on. The card of the kernel's guest (simnic) fills its state from
-    /// it in the same way, so that the same packets are lost.
+    /// The key that its stream depends on. The card of the kernel's guest (simnic) fills its state
+    /// from the key in the same way, so that the same packets are lost.
     pub fn key(seed: u64, name: &str) -> u64 {
         let hash = name
             .bytes()
@@ -49,8 +49,8 @@ impl Rng {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// A whole number in [0, bound), without bias worth the name (multiply-shift: off by at most
-    /// bound / 2^64).
+    /// A whole number in [0, bound), almost without bias (multiply-shift: off by at most bound /
+    /// 2^64).
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((self.next_u64() as u128 * bound as u128) >> 64) as u64
@@ -67,7 +67,7 @@ impl Rng {
         -mean * libm::log(1.0 - self.unit())
     }
 
-    /// A standard normal number (Box and Muller; the second of the pair is thrown away to keep
+    /// A standard normal number (Box and Muller; the second of the pair is discarded to keep
     /// streams simple).
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));

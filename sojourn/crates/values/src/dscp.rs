@@ -1,16 +1,15 @@
-//! The codepoint of a flow's packets: `dscp = "cs0"`, which is what a host sends that says nothing
-//! else.
+//! The codepoint of a flow's packets: `dscp = "cs0"`, the default of a host.
 //!
 //! A DSCP is a number from 0 to 63, the upper six bits of the byte in the IP header that was called
 //! TOS before. It has a name in RFC 2474 (cs0 to cs7), 2597 (af11 to af43), 3246 (ef), 5865 (va) or
-//! 8622 (le). The old words for TOS bits are read too, as OpenSSH's IPQoS reads them: the byte is
-//! four times the DSCP, so `throughput` (0x08) is 2.
+//! 8622 (le). The old words for TOS bits are accepted too, as in OpenSSH's IPQoS: the byte is four
+//! times the DSCP, so `throughput` (0x08) is 2.
 
 use crate::text::{did_you_mean, nearest};
 use crate::value::{Value, quoted};
 use crate::wrong::Wrong;
 
-/// Every name; where two are the same number the first is the one written.
+/// Every name; if two have the same number, the first is written.
 const NAMES: [(&str, u8); 26] = [
     ("cs0", 0),
     ("cs1", 8),
@@ -42,7 +41,7 @@ const NAMES: [(&str, u8); 26] = [
 ];
 
 /// Other words for these.
-const MEANT: &[(&[&str], &str)] = &[
+const ALIASES: &[(&[&str], &str)] = &[
     (&["be", "default", "df", "none", "best-effort", "besteffort", "normal"], "cs0"),
     (&["bulk", "scp", "background", "bk"], "throughput"),
     (&["interactive", "ssh", "low-delay", "minimize-delay"], "lowdelay"),
@@ -86,12 +85,12 @@ pub fn parse(value: &Value) -> Result<u8, Wrong> {
     }
     let known = "known: cs0 to cs7, af11 to af43, ef, va, le, lowdelay, throughput, reliability, or a number from 0 to 63";
     let lower = text.to_ascii_lowercase();
-    let meant = MEANT.iter().find(|(words, _)| words.contains(&&*lower)).map(|(_, name)| *name);
-    let guess = meant.or_else(|| nearest(text, NAMES.map(|(name, _)| name)));
+    let alias = ALIASES.iter().find(|(words, _)| words.contains(&&*lower)).map(|(_, name)| *name);
+    let guess = alias.or_else(|| nearest(text, NAMES.map(|(name, _)| name)));
     Err(Wrong::new(message, did_you_mean(guess, known)))
 }
 
-/// The name, or the number where it has none.
+/// The name, or the number if it has no name.
 pub fn format(dscp: u8) -> Value {
     match NAMES.iter().find(|(_, number)| *number == dscp) {
         Some((name, _)) => (*name).into(),
@@ -99,7 +98,7 @@ pub fn format(dscp: u8) -> Value {
     }
 }
 
-/// The DSCP as it stands in a scenario.
+/// The DSCP as a scenario file contains it.
 fn written(dscp: u8) -> String {
     match format(dscp) {
         Value::Text(name) => format!("\"{name}\""),

@@ -1,12 +1,10 @@
-//! Values as people write them, and what is said when one is wrong.
+//! Values as people write them, and the messages about wrong ones.
 //!
-//! `Value` and `Table` are what a document is made of. `quantity` reads "20 Mbit/s" and "5 ms" as
-//! integers and writes them again, `dscp` does so with codepoints. `text` quotes words in messages
-//! and finds the one that was probably meant. A `Wrong` says what is wrong with a value and what to
-//! write instead.
+//! `Value` and `Table` form a document. `quantity` parses "20 Mbit/s" and "5 ms" into integers and
+//! writes them again, `dscp` does so with codepoints. `text` quotes words in messages and finds
+//! similar known words. A `Wrong` has a message about a value and a hint what to write instead.
 //!
-//! The scenario language and tc's words are read with these, and what the command lines and pages
-//! are given.
+//! They are used for the scenario language, tc's words, command lines and pages.
 
 pub mod dscp;
 pub mod quantity;

@@ -2,9 +2,9 @@
 //! them.
 //!
 //! Inside there are only integers: nanoseconds, bit/s, bytes; a probability is a fraction. Text is
-//! read exactly, in decimal, so 0.1 ms is 100000 ns and not nearly so; what is finer than the unit
-//! of counting is refused rather than rounded. Each `parse_` has a `format_` that writes the
-//! shortest text which reads back as the same value.
+//! parsed exactly, in decimal, so 0.1 ms is exactly 100000 ns; a value finer than the unit of
+//! counting is refused rather than rounded. Each `parse_` has a `format_` that writes the shortest
+//! text that reads back as the same value.
 //!
 //! Source: decimal prefixes are SI's (kbit/s = 1000 bit/s, kB = 1000 B), KiB, MiB and GiB are IEC
 //! 80000-13's.
@@ -14,7 +14,7 @@ use crate::text::quoted as quoted_words;
 use crate::value::{Value, general, quoted, real};
 use crate::wrong::Wrong;
 
-/// Ten years: the longest time anything here may last, ns.
+/// Ten years: the longest time, ns.
 pub const MAX_DURATION: u64 = 10 * 365 * 86_400 * 1_000_000_000;
 /// 10 Tbit/s, bit/s.
 pub const MAX_RATE: u64 = 10_000_000_000_000;
@@ -31,7 +31,7 @@ const DURATION: &[(&str, u64)] = &[
     ("min", 60_000_000_000),
     ("h", 3_600_000_000_000),
 ];
-/// Beside those, of a calendar.
+/// Further units of the calendar.
 const DAYS: &[(&str, u64)] = &[("d", 86_400_000_000_000), ("w", 604_800_000_000_000)];
 const RATE: &[(&str, u64)] = &[
     ("bit/s", 1),
@@ -53,7 +53,7 @@ const SIZE: &[(&str, u64)] = &[
 
 const PROBABILITY: &str = "write a percentage in quotes, like \"0.1 %\", or a fraction, like 0.001";
 
-/// What people write instead, and what they mean.
+/// Other spellings, and the units that they mean.
 const DURATION_ALIASES: &[(&[&str], &str)] = &[
     (&["sec", "secs", "second", "seconds", "S"], "s"),
     (&["msec", "msecs", "millisecond", "milliseconds", "MS", "Ms"], "ms"),
@@ -74,17 +74,17 @@ const SIZE_ALIASES: &[(&[&str], &str)] = &[
     (&["Gi", "giB"], "GiB"),
 ];
 
-/// Every unit of a quantity but `%`.
+/// Every unit of a quantity except `%`.
 pub fn units() -> impl Iterator<Item = &'static str> {
     [DURATION, RATE, SIZE].into_iter().flatten().map(|(unit, _)| *unit)
 }
 
-/// What a time may be.
+/// The accepted times.
 #[derive(Clone, Copy, Debug)]
 pub struct Times<'a> {
-    /// How a message calls it: `a duration`.
+    /// Its name in messages: `a duration`.
     pub what: &'a str,
-    /// One, as it may be written: `5 ms`.
+    /// An example: `5 ms`.
     pub example: &'a str,
     /// Whether it may be zero.
     pub zero: bool,
@@ -117,8 +117,7 @@ pub fn parse_duration(value: &Value, times: &Times<'_>) -> Result<u64, Wrong> {
     Ok(ns as u64)
 }
 
-/// Bit/s. `20 Mbit/s`; nothing else, because `Mbps` and `mbit` mean different things to different
-/// programs.
+/// Bit/s. `20 Mbit/s` only, because `Mbps` and `mbit` mean different things to different programs.
 pub fn parse_rate(value: &Value, zero: bool) -> Result<u64, Wrong> {
     let mut aliases = Vec::new();
     for (unit, _) in RATE {
@@ -186,7 +185,7 @@ pub fn parse_probability(value: &Value) -> Result<f64, Wrong> {
     Err(Wrong::new(problem, PROBABILITY))
 }
 
-/// Of a value that is neither text nor a number, or not such a text.
+/// The error for a value that is not a probability.
 pub fn no_probability(shown: &str) -> Wrong {
     Wrong::new(format!("{shown} is not a probability"), PROBABILITY)
 }
@@ -202,7 +201,7 @@ pub fn format_rate(bps: u64) -> String {
     format(bps, &units, "bit/s")
 }
 
-/// `1500 B`, `50 kB`; binary units only where they are whole and decimal ones are not: `5 MiB`.
+/// `1500 B`, `50 kB`; binary units only if they are whole and decimal ones are not: `5 MiB`.
 pub fn format_size(size: u64) -> String {
     let (decimal, binary) = SIZE.split_at(5);
     let units = decimal[1..].iter().rev().chain(binary.iter().rev());
@@ -214,7 +213,7 @@ pub fn format_size(size: u64) -> String {
     format!("{size} B")
 }
 
-/// `0.1 %` for 0.001, if the percentage reads back as the same number; else the number itself.
+/// `0.1 %` for 0.001, if the percentage reads back as the same number; otherwise the number itself.
 pub fn format_probability(fraction: f64) -> String {
     let percent = general(fraction * 100.0, 6);
     let back = number_of(&percent)
@@ -223,7 +222,7 @@ pub fn format_probability(fraction: f64) -> String {
     if back == Some(fraction) { format!("{percent} %") } else { format_number(fraction) }
 }
 
-/// The shortest decimal that is this number: `0.02`, `1e-07`.
+/// The shortest decimal of this number: `0.02`, `1e-07`.
 pub fn format_number(number: f64) -> String {
     if number == 0.0 || (1e-6..1e15).contains(&number.abs()) {
         format!("{number}")
@@ -232,7 +231,7 @@ pub fn format_number(number: f64) -> String {
     }
 }
 
-/// In the largest unit in which the value is at least 1 and has at most three decimals.
+/// Writes it in the largest unit in which the value is at least 1 and has at most three decimals.
 fn format(value: u64, units: &[(&str, u64)], none: &str) -> String {
     if value == 0 {
         return format!("0 {none}");
@@ -261,8 +260,8 @@ pub fn is_blank(char: char) -> bool {
     matches!(char, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c')
 }
 
-/// Splits a text behind the number it begins with: up to 18 digits, 24 decimals, an exponent. It
-/// holds every number a float can print; more digits only make arithmetic slow.
+/// Splits a text after the number at its start: up to 18 digits, 24 decimals, an exponent. That
+/// covers every number a float can print; more digits only make arithmetic slow.
 fn number_of(text: &str) -> Option<(&str, &str)> {
     let digits = |from: usize| text[from..].bytes().take_while(u8::is_ascii_digit).count();
     let whole = digits(0);
@@ -288,7 +287,7 @@ fn number_of(text: &str) -> Option<(&str, &str)> {
     Some((&text[..end], &text[end..]))
 }
 
-/// A number and its unit, and where that begins.
+/// A number and its unit, and the offset of the unit.
 fn split(text: &str) -> Option<(&str, Option<&str>, usize)> {
     let start = text.trim_start_matches(is_blank);
     let (number, rest) = number_of(start)?;
@@ -323,15 +322,15 @@ impl Exact {
         Exact { digits: digits.trim_start_matches('0').to_owned(), exponent }
     }
 
-    /// As a float; of a percentage the hundredth.
+    /// The number as a float; for a percentage a hundredth of it.
     fn fraction(&self, percent: bool) -> f64 {
         let exponent = self.exponent - if percent { 2 } else { 0 };
         let digits = if self.digits.is_empty() { "0" } else { &self.digits };
         format!("{digits}e{exponent}").parse().unwrap_or(f64::NAN)
     }
 
-    /// So many of a unit, if that is whole; the error says whether it is too much rather than too
-    /// fine.
+    /// This many of a unit, if that is whole; the error is true if it is too large, false if it is
+    /// too fine.
     fn times(&self, unit: u64) -> Result<u128, bool> {
         if self.digits.is_empty() {
             return Ok(0);
@@ -360,7 +359,7 @@ impl Exact {
             .ok_or(true)
     }
 
-    /// So many times it, written out.
+    /// The product with `by`, written out.
     fn multiplied(&self, by: u128) -> String {
         let mantissa = self.digits.parse::<u128>().unwrap_or(0) * by;
         let mut digits = mantissa.to_string();
@@ -380,7 +379,7 @@ impl Exact {
     }
 }
 
-/// Of a value that is neither text nor a number.
+/// The error for a value that is neither text nor a number.
 pub fn unlike(shown: &str, what: &str, example: &str) -> Wrong {
     Wrong::new(format!("{shown} is not {what}"), in_quotes(what, example))
 }
@@ -422,7 +421,7 @@ fn quantity(
     Exact::of(number).times(*scale).map_err(|much| {
         if much {
             let hint = format!("write something like \"{example}\"");
-            return Wrong::new(format!("{} is absurdly large for {what}", quoted(value)), hint);
+            return Wrong::new(format!("{} is far too large for {what}", quoted(value)), hint);
         }
         let hint = format!("{what} is counted in whole multiples of {grain}");
         Wrong::new(format!("{} is finer than {grain}", quoted(value)), hint)
@@ -443,16 +442,16 @@ fn not_a_quantity(text: &str, what: &str, example: &str) -> Wrong {
     if text.matches('+').count() <= 1 && (lower.starts_with("nan") || lower.starts_with("inf")) {
         return Wrong::new(format!("{shown} is not a finite number"), hint);
     }
-    if let Some(meant) = with_point(text) {
+    if let Some(corrected) = with_point(text) {
         return Wrong::new(
             format!("{shown} has a comma"),
-            format!("decimals take a point: \"{meant}\""),
+            format!("decimals take a point: \"{corrected}\""),
         );
     }
     Wrong::new(format!("{shown} is not {what}"), hint)
 }
 
-/// `5,5` with a point, if the text begins so.
+/// `5,5` with a point, if the text begins like that.
 pub fn with_point(text: &str) -> Option<String> {
     let (whole, rest) = text.split_once(',')?;
     let number = !whole.is_empty() && whole.bytes().all(|c| c.is_ascii_digit());

@@ -1,6 +1,6 @@
-//! Words in messages: a value as it is quoted, and the known word that was probably meant.
+//! Words in messages: quoted values, and similar known words.
 
-/// Words of a text, each with its place in bytes.
+/// Words of a text, each with its range in bytes.
 pub fn words(text: &str) -> Vec<(&str, std::ops::Range<usize>)> {
     text.split_whitespace()
         .map(|word| {
@@ -10,7 +10,7 @@ pub fn words(text: &str) -> Vec<(&str, std::ops::Range<usize>)> {
         .collect()
 }
 
-/// Words with a blank between.
+/// Joins words with blanks.
 pub fn joined(words: &[(&str, std::ops::Range<usize>)]) -> String {
     words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(" ")
 }
@@ -20,12 +20,12 @@ pub fn up_to(text: &str, characters: usize) -> &str {
     text.char_indices().nth(characters).map_or(text, |(end, _)| &text[..end])
 }
 
-/// A text as it may stand in a message: in quotes, on one line and not too long.
+/// A text for a message: in quotes, on one line and not too long.
 pub fn quoted(text: &str) -> String {
     shortened(&in_quotes(text))
 }
 
-/// At most 60 characters of what is already in quotes.
+/// At most 60 characters of a text that is already in quotes.
 pub fn shortened(shown: &str) -> String {
     let length = shown.chars().count();
     let last = shown.chars().next_back();
@@ -35,8 +35,8 @@ pub fn shortened(shown: &str) -> String {
     }
 }
 
-/// Text in single quotes, or in double ones where it has single ones itself; what can't be seen is
-/// a number.
+/// Text in single quotes, or in double quotes if it contains single ones; characters that can't be
+/// seen are numbers.
 pub fn in_quotes(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut out = String::from(quote);
@@ -62,28 +62,29 @@ pub fn in_quotes(text: &str) -> String {
     out
 }
 
-/// Whether a character can be seen: no control, format or unassigned character, and of the blanks
+/// Whether a character can be seen: not a control, format or unassigned character, and no blank but
 /// the plain one.
 pub fn printable(c: char) -> bool {
     if c.is_ascii() {
         return (' '..='~').contains(&c);
     }
-    // A combining character is seen behind another one.
+    // A combining character is visible after another one.
     let mut behind = String::from("a");
     behind.push(c);
     behind.escape_debug().nth(1) == Some(c)
 }
 
-/// The known word that was probably meant, if one is near: at least half of the letters of both are
-/// in common runs (Ratcliff and Obershelp's measure); of equally near ones the last by alphabet.
+/// The most similar known word, if one is similar enough; of equally similar words the last by
+/// alphabet. Similar enough means that at least half of the letters of both are in common runs
+/// (Ratcliff and Obershelp's measure).
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let meant: Vec<char> = word.to_ascii_lowercase().chars().take(40).collect();
+    let wanted: Vec<char> = word.to_ascii_lowercase().chars().take(40).collect();
     let mut best: Option<(f64, String, &'a str)> = None;
     for each in known {
         let lower = each.to_ascii_lowercase();
         let letters: Vec<char> = lower.chars().collect();
-        let all = letters.len() + meant.len();
-        let common = common(&letters, &meant);
+        let all = letters.len() + wanted.len();
+        let common = common(&letters, &wanted);
         let near = if all == 0 { 1.0 } else { 2.0 * common as f64 / all as f64 };
         let better = |(other, name, _): &(f64, String, &str)| (near, &lower) >= (*other, name);
         if near >= 0.5 && best.as_ref().is_none_or(better) {
@@ -93,12 +94,12 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     best.map(|(_, _, each)| each)
 }
 
-/// Letters in common: those of the longest common run, and of what lies on either side of it.
-fn common(one: &[char], other: &[char]) -> usize {
+/// Letters in common: those of the longest common run, and of the parts on either side of it.
+fn common(left: &[char], right: &[char]) -> usize {
     let (mut longest, mut at, mut there) = (0, 0, 0);
-    for i in 0..one.len() {
-        for j in 0..other.len() {
-            let run = one[i..].iter().zip(&other[j..]).take_while(|(a, b)| a == b).count();
+    for i in 0..left.len() {
+        for j in 0..right.len() {
+            let run = left[i..].iter().zip(&right[j..]).take_while(|(a, b)| a == b).count();
             if run > longest {
                 (longest, at, there) = (run, i, j);
             }
@@ -107,27 +108,27 @@ fn common(one: &[char], other: &[char]) -> usize {
     if longest == 0 {
         return 0;
     }
-    let after = common(&one[at + longest..], &other[there + longest..]);
-    longest + common(&one[..at], &other[..there]) + after
+    let after = common(&left[at + longest..], &right[there + longest..]);
+    longest + common(&left[..at], &right[..there]) + after
 }
 
-/// `one, another, a third`.
+/// Joins words with commas: `one, another, a third`.
 pub fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     words.into_iter().collect::<Vec<_>>().join(", ")
 }
 
-/// `did you mean codel? known: ...`, or what is known alone.
+/// `did you mean codel? known: ...`, or the known words alone.
 pub fn did_you_mean(guess: Option<&str>, known: &str) -> String {
     guess.map_or(known.to_owned(), |guess| format!("did you mean {guess}? {known}"))
 }
 
-/// The shortest decimal that is this number: `0.02`, `1e-07`.
+/// The shortest decimal of this number: `0.02`, `1e-07`.
 pub fn number(number: f64) -> String {
     if number == 0.0 || (1e-6..1e15).contains(&number.abs()) {
         return format!("{number}");
     }
     let text = format!("{number:e}");
-    let (mantissa, exponent) = text.split_once('e').expect("an exponent was asked for");
+    let (mantissa, exponent) = text.split_once('e').expect("the format has an exponent");
     let (sign, digits) = exponent.strip_prefix('-').map_or(("+", exponent), |digits| ("-", digits));
     format!("{mantissa}e{sign}{digits:0>2}")
 }

@@ -1,4 +1,4 @@
-//! Plain values: what a TOML document is made of, and how one is shown in a message.
+//! Plain values: the parts of a TOML document, and their text in messages.
 
 use crate::text::{in_quotes, shortened};
 
@@ -7,7 +7,7 @@ use crate::text::{in_quotes, shortened};
 pub enum Value {
     /// `true` or `false`.
     Bool(bool),
-    /// A whole number; wide enough for what TOML and an engine's 64 bits hold.
+    /// A whole number; wide enough for TOML's and an engine's 64 bits.
     Int(i128),
     /// A real number.
     Float(f64),
@@ -19,7 +19,7 @@ pub enum Value {
     Table(Table),
 }
 
-/// Keys and values, in the order in which they were written.
+/// Keys and values, in the order of the text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table(Vec<(String, Value)>);
 
@@ -29,30 +29,30 @@ impl Table {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
-    /// The value of a key, to be changed.
+    /// The value of a key, for changes.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
         self.0.iter_mut().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
-    /// Whether the key is there.
+    /// Whether the key exists.
     pub fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 
-    /// Gives the key this value, in its place or at the end.
+    /// Sets the value of a key, in its place or at the end.
     pub fn set(&mut self, name: &str, value: Value) {
         match self.get_mut(name) {
-            Some(there) => *there = value,
+            Some(old) => *old = value,
             None => self.push(name.to_owned(), value),
         }
     }
 
-    /// Adds a key that is known not to be there.
+    /// Adds a key that does not exist yet.
     pub fn push(&mut self, name: String, value: Value) {
         self.0.push((name, value));
     }
 
-    /// Takes the key away.
+    /// Removes the key.
     pub fn remove(&mut self, name: &str) -> Option<Value> {
         let at = self.0.iter().position(|(key, _)| key == name)?;
         Some(self.0.remove(at).1)
@@ -63,7 +63,7 @@ impl Table {
         self.0.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// How many keys.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -109,12 +109,12 @@ impl From<String> for Value {
     }
 }
 
-/// A value as it may stand in a message: on one line and not too long.
+/// A value for a message: on one line and not too long.
 pub fn quoted(value: &Value) -> String {
     shortened(&shown(value))
 }
 
-/// As TOML has it, but for text, whose quotes are those that it does not hold itself.
+/// The value as in TOML, except for text, whose quotes are those that it does not contain.
 fn shown(value: &Value) -> String {
     match value {
         Value::Bool(truth) => truth.to_string(),
@@ -130,7 +130,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// The shortest decimal that is this number, always with a point or an exponent: `5.0`, `1e-07`.
+/// The shortest decimal of this number, always with a point or an exponent: `5.0`, `1e-07`.
 pub fn real(number: f64) -> String {
     if number.is_nan() {
         return "nan".into();

@@ -8,12 +8,12 @@ const stopped = new Set();
 
 // Requests and answers are bytes in the engine's memory.
 const ask = request => {
-  const { memory, room, ask: answer, told } = engine.exports;
+  const { memory, room, ask: answerRequest, answer } = engine.exports;
   const bytes = new TextEncoder().encode(JSON.stringify(request));
   const at = room(bytes.length);
   new Uint8Array(memory.buffer, at, bytes.length).set(bytes);
-  const length = answer();
-  return new Uint8Array(memory.buffer, told(), length);
+  const length = answerRequest();
+  return new Uint8Array(memory.buffer, answer(), length);
 };
 const json = bytes => JSON.parse(new TextDecoder().decode(bytes));
 

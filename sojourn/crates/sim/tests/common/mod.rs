@@ -13,7 +13,7 @@ mod linux;
 pub const MS: u64 = 1_000_000;
 pub const S: u64 = 1_000_000_000;
 
-/// Linux's endpoint, every ACK sent at once, no limit on the receive window.
+/// Linux's endpoint, which sends every ACK at once, without a limit on the receive window.
 pub fn reno() -> TcpParams {
     linux::linux().with(|p| {
         p.congestion = CongestionKind::Reno;
@@ -87,7 +87,7 @@ pub fn scenario(duration_ns: u64, links: Vec<LinkSpec>, flows: Vec<FlowSpec>) ->
     Scenario { duration_ns, warmup_ns: 0, seed: 1, links, flows, record, offloads: false }
 }
 
-/// A finished run's tables.
+/// The tables of a finished run.
 pub struct Tables(pub Vec<Table>);
 
 pub fn run(scenario: &Scenario) -> Tables {

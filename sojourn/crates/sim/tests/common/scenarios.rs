@@ -25,7 +25,7 @@ fn any_loss() -> impl Strategy<Value = Loss> {
     ]
 }
 
-/// Mostly nothing; else any of what a wire does.
+/// Mostly no impairments; otherwise any of them.
 fn any_impairments() -> impl Strategy<Value = Impairments> {
     let probability = 0u64..1 << 28;
     let jitter = (0..5 * MS, any::<u32>(), prop::sample::select(&Distribution::ALL[..])).prop_map(
@@ -100,7 +100,7 @@ fn any_link(index: usize) -> impl Strategy<Value = LinkSpec> {
     })
 }
 
-/// For disciplines that are for each queue of a card.
+/// Disciplines for a card with several queues.
 fn card_of(index: usize) -> Option<CardQueues> {
     let pinned = if index.is_multiple_of(2) { vec![0, 2, 1] } else { Vec::new() };
     Some(CardQueues { count: index as u32 + 1, pinned })
@@ -108,7 +108,7 @@ fn card_of(index: usize) -> Option<CardQueues> {
 
 type Gate = (Option<RingParams>, Option<ShaperParams>, Option<PolicerParams>);
 
-/// What lies between discipline and wire, and before the discipline: mostly nothing.
+/// The parts between discipline and wire, and before the discipline: mostly none.
 fn any_gate() -> impl Strategy<Value = Gate> {
     let ring = (1u32..300, any::<bool>(), prop_oneof![Just(0), Just(MS)])
         .prop_map(|(descriptors, bql, coalesce_ns)| RingParams { descriptors, bql, coalesce_ns });
@@ -148,7 +148,7 @@ fn any_tcp() -> impl Strategy<Value = TcpParams> {
     )
 }
 
-/// Of each kind; mostly TCP that sends all the time.
+/// Traffic of each kind; mostly TCP that sends all the time.
 fn any_traffic() -> impl Strategy<Value = Traffic> {
     let weighted = |kind: &TrafficKind| {
         let weight = match kind {
@@ -218,7 +218,7 @@ fn of_kind(kind: TrafficKind) -> BoxedStrategy<Traffic> {
     }
 }
 
-/// The DS field of a flow: with ECN bits only where a program sends.
+/// The DS field of a flow: with ECN bits only if a program sends.
 fn ds_of(traffic: &Traffic, ds: DsField) -> DsField {
     if traffic.tcp().is_some() { ds.with_ecn(Ecn::NotEct) } else { ds }
 }
@@ -279,7 +279,7 @@ pub fn any_scenario() -> impl Strategy<Value = Scenario> {
     })
 }
 
-/// With a window of 20 segments: a path without a rate would carry gigabits else.
+/// A window of 20 segments: without it a path without a rate would carry gigabits.
 fn short(mut traffic: Traffic) -> Traffic {
     if let Some(tcp) = traffic.tcp_mut() {
         *tcp = tcp.with(|p| p.growth.max_window = Some(20));
@@ -287,9 +287,9 @@ fn short(mut traffic: Traffic) -> Traffic {
     traffic
 }
 
-/// Up to four links, which flows cross in any order and direction, over and over: circles, paths
-/// without a link, links without a delay or a rate. Most times are whole milliseconds, so that much
-/// happens at one instant.
+/// Up to four links, which flows cross in any order and direction, repeatedly: circles, paths
+/// without a link, links without a delay or a rate. Most times are whole milliseconds, so that many
+/// events have the same instant.
 pub fn any_maze() -> impl Strategy<Value = Scenario> {
     let rates = prop_oneof![
         // 1500 bytes take 1 ms, or 250 us.
@@ -334,7 +334,7 @@ pub fn any_maze() -> impl Strategy<Value = Scenario> {
                     path: over(path),
                     back: over(back),
                     path_extra_ns: extra * MS,
-                    // What takes no time at all both ways would never end.
+                    // A flow without any delay in both directions would never end.
                     back_extra_ns: (back_extra + 1) * MS,
                     start_ns: start * MS,
                     jitter_ns,

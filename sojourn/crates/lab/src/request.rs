@@ -1,113 +1,113 @@
-//! What the page asks.
+//! The page's requests.
 //!
-//! Read by hand: what serde makes of an enum by tag is ten thousands of bytes of a page.
+//! Parsed by hand: serde's code for a tagged enum takes tens of thousands of bytes of a page.
 
 use serde_json::Value;
 
 /// A request: `{"ask": "read", "text": "..."}`.
 #[derive(Clone, Debug)]
-pub enum Asked {
-    /// What a text says, or everything that is wrong with it.
+pub enum Request {
+    /// The content of a text, or all problems with it.
     Read {
         /// The scenario.
         text: String,
     },
-    /// The text with one quantity changed, all else as it is written; and what `Read` says of it.
+    /// The text with one quantity changed and the rest unchanged, and the answer of `Read` for it.
     Turn {
         /// The scenario.
         text: String,
         /// A knob's key.
         key: String,
-        /// In the knob's unit.
+        /// The value in the knob's unit.
         value: f64,
     },
     /// A discipline with one of its words changed.
     TurnWord {
         /// In tc's words.
         qdisc: String,
-        /// Which word.
+        /// The word to change.
         word: String,
-        /// In its unit.
+        /// The value in the word's unit.
         value: f64,
     },
-    /// What words a discipline has, each as a knob.
+    /// The words of a discipline, each as a knob.
     Words {
         /// In tc's words.
         qdisc: String,
     },
-    /// A run, at its start.
+    /// Starts a run.
     Begin {
-        /// What of the scenario.
+        /// The run.
         chosen: Chosen,
-        /// With which seed.
+        /// The seed.
         seed: u64,
-        /// Each packet is kept.
+        /// Whether each packet is recorded.
         packets: bool,
-        /// It is no further seed of the run before.
+        /// Whether it begins a new series, rather than being a further seed of the last one.
         fresh: bool,
     },
-    /// So many further events.
+    /// Runs this many further events.
     Go {
-        /// At least.
+        /// At least this many.
         events: u64,
     },
-    /// The tables of the finished run, and the numbers of it and of the seeds before.
+    /// The tables of the finished run, and the numbers over it and the seeds before.
     Tables,
     /// Each packet that left a queue, and each drop and mark, in a part of the run.
     Film {
-        /// From, ns.
+        /// Start, ns.
         from_ns: u64,
-        /// Until, ns.
+        /// End, ns.
         until_ns: u64,
     },
 }
 
-/// One of the runs that stand side by side.
+/// One of the runs that are compared.
 #[derive(Clone, Debug)]
 pub struct Chosen {
     /// The scenario.
     pub text: String,
-    /// Which of its sweep's points, from 0.
+    /// The index of its sweep's point, from 0.
     pub variant: usize,
-    /// At which link the discipline goes; `None`: at the bottleneck, both ways.
+    /// The link of the discipline; `None`: the bottleneck, in both directions.
     pub link: Option<String>,
-    /// The discipline there; `None`: as it is written.
+    /// The discipline there; `None`: as in the text.
     pub qdisc: Option<String>,
 }
 
-impl Asked {
-    /// Of JSON; `None`: it is no request.
-    pub fn of(request: &str) -> Option<Asked> {
+impl Request {
+    /// Parses JSON; `None`: it is not a request.
+    pub fn of(request: &str) -> Option<Request> {
         let all: Value = serde_json::from_str(request).ok()?;
         let text = |key: &str| all.get(key)?.as_str().map(str::to_owned);
-        let whole = |key: &str| all.get(key)?.as_u64();
+        let number = |key: &str| all.get(key)?.as_u64();
         Some(match all.get("ask")?.as_str()? {
-            "read" => Asked::Read { text: text("text")? },
-            "turn" => Asked::Turn {
+            "read" => Request::Read { text: text("text")? },
+            "turn" => Request::Turn {
                 text: text("text")?,
                 key: text("key")?,
                 value: all.get("value")?.as_f64()?,
             },
-            "turn_word" => Asked::TurnWord {
+            "turn_word" => Request::TurnWord {
                 qdisc: text("qdisc")?,
                 word: text("word")?,
                 value: all.get("value")?.as_f64()?,
             },
-            "words" => Asked::Words { qdisc: text("qdisc")? },
-            "begin" => Asked::Begin {
+            "words" => Request::Words { qdisc: text("qdisc")? },
+            "begin" => Request::Begin {
                 chosen: Chosen {
                     text: text("text")?,
-                    variant: whole("variant")? as usize,
+                    variant: number("variant")? as usize,
                     link: text("link"),
                     qdisc: text("qdisc"),
                 },
-                seed: whole("seed")?,
+                seed: number("seed")?,
                 packets: all.get("packets")?.as_bool()?,
                 fresh: all.get("fresh")?.as_bool()?,
             },
-            "go" => Asked::Go { events: whole("events")? },
-            "tables" => Asked::Tables,
-            "film" => Asked::Film { from_ns: whole("from_ns")?, until_ns: whole("until_ns")? },
+            "go" => Request::Go { events: number("events")? },
+            "tables" => Request::Tables,
+            "film" => Request::Film { from_ns: number("from_ns")?, until_ns: number("until_ns")? },
             _ => return None,
         })
     }

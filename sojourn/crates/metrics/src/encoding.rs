@@ -1,41 +1,40 @@
-//! A `Value` as bytes and back, bit by bit, NaN as well: for who keeps numbers beside the tables
-//! that they are of.
+//! Encodes a `Value` as bytes, bit by bit, NaN too: for a store of numbers beside their tables.
 //!
-//! A value is a letter and what it has: a number its 8 bytes, a text its length and its bytes, a
-//! list its length and its values, an object its length and a text and a value for each entry.
-//! Lengths are numbers; numbers are little-endian.
+//! A value is a letter and its content. A number is 8 bytes; a text is its length and its bytes; a
+//! list is its length and its values. An object is its length and, for each entry, a text and a
+//! value. Lengths are numbers; numbers are little-endian.
 
 use crate::Value;
 
-/// Values in values: numbers of a seed have five levels.
+/// The deepest nesting of values: numbers of a seed have five levels.
 const DEEPEST: usize = 16;
 
 impl Value {
-    /// As bytes.
+    /// Encodes the value.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         write(self, &mut out);
         out
     }
 
-    /// What `to_bytes` made these of; `None`: it did not.
+    /// Decodes the bytes of `to_bytes`; `None`: they are not.
     pub fn from_bytes(bytes: &[u8]) -> Option<Value> {
         let mut rest = Rest(bytes);
-        let found = rest.value(DEEPEST)?;
-        rest.0.is_empty().then_some(found)
+        let value = rest.value(DEEPEST)?;
+        rest.0.is_empty().then_some(value)
     }
 }
 
 fn write(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Nothing => out.push(b'n'),
-        Value::Whole(whole) => {
+        Value::Whole(number) => {
             out.push(b'w');
-            out.extend(whole.to_le_bytes());
+            out.extend(number.to_le_bytes());
         }
-        Value::Real(real) => {
+        Value::Real(number) => {
             out.push(b'r');
-            out.extend(real.to_bits().to_le_bytes());
+            out.extend(number.to_bits().to_le_bytes());
         }
         Value::Text(text) => {
             out.push(b't');
@@ -66,7 +65,7 @@ fn write_length(length: usize, out: &mut Vec<u8>) {
     out.extend((length as u64).to_le_bytes());
 }
 
-/// What is still to be read.
+/// The bytes that are not yet decoded.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -123,7 +122,7 @@ mod tests {
     #[test]
     fn what_is_read_is_what_was_written() {
         assert_eq!(Value::from_bytes(&example().to_bytes()), Some(example()));
-        // NaN is not equal to itself: its bits are.
+        // NaN is not equal to itself, but its bits are.
         let odd = Value::Real(f64::from_bits(0x7ff8_0000_0000_0123)).to_bytes();
         let Some(Value::Real(read)) = Value::from_bytes(&odd) else { panic!("a number") };
         assert_eq!(read.to_bits(), 0x7ff8_0000_0000_0123);
@@ -131,11 +130,11 @@ mod tests {
 
     #[test]
     fn what_is_cut_short_or_goes_on_or_is_too_deep_is_none() {
-        let whole = example().to_bytes();
-        for end in 0..whole.len() {
-            assert_eq!(Value::from_bytes(&whole[..end]), None, "the first {end} bytes");
+        let bytes = example().to_bytes();
+        for end in 0..bytes.len() {
+            assert_eq!(Value::from_bytes(&bytes[..end]), None, "the first {end} bytes");
         }
-        assert_eq!(Value::from_bytes(&[&whole[..], b"n"].concat()), None);
+        assert_eq!(Value::from_bytes(&[&bytes[..], b"n"].concat()), None);
         let deep = (0..DEEPEST).fold(Value::Nothing, |inner, _| Value::List(vec![inner]));
         assert_eq!(Value::from_bytes(&deep.to_bytes()), None);
     }
