@@ -575,7 +575,7 @@ def test_arrivals_that_make_no_sense_are_refused() -> None:
     for times, flows, why in (
         (np.array([5, 3]), one, "in order"),
         (np.array([-1, 3]), one, "in order"),
-        (np.array([1, 2]), one[:1], "one length"),
+        (np.array([1, 2]), one[:1], "equally long"),
         (np.array([1, 2]), one - 1, "32 bits"),
     ):
         with pytest.raises(ValueError, match=why):
