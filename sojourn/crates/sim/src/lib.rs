@@ -105,7 +105,7 @@ impl Sim {
     /// # Examples
     ///
     /// ```rust
-    /// // A queue of one packet: of three packets in one instant the third finds no room.
+    /// // A queue of one packet: of three packets within 3 ns the third finds no room.
     /// use serde_json::{from_value, json};
     ///
     /// let link = |name: &str, bps: Option<u64>| {
@@ -117,7 +117,7 @@ impl Sim {
     ///         "ring": null, "shaper": null, "sampled": true,
     ///     })
     /// };
-    /// let capture = json!({"kind": "capture", "packets": [[0, 1500], [0, 1500], [0, 1500]],
+    /// let capture = json!({"kind": "capture", "packets": [[0, 1500], [1, 1500], [2, 1500]],
     ///     "period_ns": 1_000_000_000});
     /// let scenario: sim::Scenario = from_value(json!({
     ///     "duration_ns": 100_000_000, "warmup_ns": 0, "seed": 1,
@@ -138,6 +138,7 @@ impl Sim {
     /// let tables = run.into_tables();
     /// assert!(tables.iter().any(|table| table.name == "drops"));
     /// ```
+    ///
     /// # Panics
     ///
     /// If a path names a link that is not there.
