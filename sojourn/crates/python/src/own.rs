@@ -5,8 +5,7 @@
 //! bytes of its state at its start, and its shape; see `_core.pyi`. Why a call is sound:
 //!
 //! - The addresses are those of functions that numba compiled with exactly this signature. They
-//! live
-//!   as long as the Python object that owns them, which `Program` or `Control` keeps.
+//!   live as long as the Python object that owns them, which `Program` or `Control` keeps.
 //! - A function gets pointers and keeps none of them. It reads and writes the state: a buffer of
 //!   this law alone, of the size for which it was compiled, aligned to 8 bytes. It reads the packet
 //!   and the link, the ACK, or the congestion signal: `sojourn/own/language.py` refuses code that
