@@ -1,5 +1,5 @@
-"""The marks that a sender is told of are those that queues have made, packet by packet and byte by
-byte: what links mark, what the receiver's counters say of it, and what its last ACK tells."""
+"""A sender learns of exactly the marks that queues made, packet by packet and byte by byte. The
+tests compare the marks of the links, the receiver's counters and the receiver's last ACK."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def test_the_last_ack_tells_of_every_mark_that_a_queue_made(congestion: str, qdi
     drops = made.table("drops")
     packets = made.table("headers")
     data = packets.filter((pl.col("reply") == 0) & (pl.col("payload_bytes") > 0))
-    # A packet may come marked to the second queue, which then marks it no more.
+    # A packet that the first queue marked arrives marked at the second, which does not mark it
+    # again.
     arrived = data.filter(pl.col("link") == "narrow")
     marked = arrived.filter(pl.col("ds") & CE == CE)
     on_links = drops.filter((pl.col("marked") == 1) & pl.col("link").is_in(["first", "narrow"]))
@@ -80,5 +81,5 @@ def test_the_last_ack_tells_of_every_mark_that_a_queue_made(congestion: str, qdi
 
 def test_without_a_queue_that_marks_no_ack_tells_of_marks() -> None:
     made = run({"link.first.qdisc": "pfifo", "link.narrow.qdisc": "pfifo limit 1000"})
-    told = made.table("headers").filter(pl.col("reply") == 1)["accecn_ceb"]
-    assert set(told.drop_nulls().to_list()) == {0}
+    counters = made.table("headers").filter(pl.col("reply") == 1)["accecn_ceb"]
+    assert set(counters.drop_nulls().to_list()) == {0}

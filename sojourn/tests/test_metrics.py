@@ -1,4 +1,4 @@
-"""Numbers from tables: each formula against a number worked by hand, and the whole Summary against
+"""Metrics from tables: each formula against a number worked by hand, and the whole Summary against
 a Run small enough to add up."""
 
 import json
@@ -115,7 +115,7 @@ def test_a_histograms_quantile_is_within_a_bin_of_the_samples_quantile(
         [(number * width, (number + 1) * width, count) for number, count in counts.items()]
     )
     found = metrics.histogram_quantile(histogram, "packets", q)
-    # The smallest sample that at least the share q does not exceed lies in the same bin.
+    # The sample at rank ceil(q n) lies in the same bin.
     exact = sorted(values)[max(0, math.ceil(q * len(values) - 1e-9) - 1)]
     assert exact // width * width - 1e-6 <= found <= (exact // width + 1) * width + 1e-6
 
@@ -144,7 +144,8 @@ def test_the_summary_of_a_small_run_adds_up(tmp_path: Path) -> None:
     # 5 MB are 40 of the 80 Mbit that 10 Mbit/s carry in the 8 s after the warm-up.
     assert queue["utilisation"] == pytest.approx(0.5)
     assert queue["drop_rate"] == pytest.approx(4 / 1000)
-    # One drop of each of these causes after the warm-up; the early one before it is left out.
+    # After the warm-up there is one drop of each of these causes. The early drop before it is not
+    # counted.
     assert queue["drops"] == {"early": 1, "limit": 3}
     assert queue["marks"] == {"target": 2}
     assert queue["sojourn_ms"]["mean"] == pytest.approx(12.0)

@@ -1,5 +1,5 @@
-"""What a notebook shows of a scenario, a Run and a Summary: well-formed, escaped, and the numbers that
-are there."""
+"""A notebook shows a scenario, a Run and a Summary as well-formed, escaped markup with the right
+numbers."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ to = "c"
 
 
 def shown(value: Any) -> ET.Element:
-    """What a notebook shows of it. Raises ParseError where that is no markup."""
+    """Returns the HTML that a notebook shows for a value. Raises ParseError if it isn't
+    well-formed."""
     return ET.fromstring(f"<div>{value._repr_html_()}</div>")
 
 
@@ -75,7 +76,7 @@ def texts(element: ET.Element) -> list[str]:
 
 
 def nodes(drawn: ET.Element) -> dict[str, tuple[float, float]]:
-    """Each node of a topology, and where it is."""
+    """Each node of a topology, and its position."""
     svg = drawn.find("svg")
     assert svg is not None
     words = [each.text or "" for each in svg.findall("text")]
@@ -113,7 +114,7 @@ def test_nodes_are_as_far_as_their_links_and_none_lies_on_another() -> None:
 
 
 def ring(links: int) -> sojourn.Scenario:
-    """One node after another, and from the last to the first."""
+    """A ring: each node has a link to the next one, and the last to the first."""
     text = 'title = "A ring"\nduration = "2 s"\n[[flow]]\nkind = "ping"\nfrom = "n0"\nto = "n1"\n'
     for i in range(links):
         text += (
@@ -164,7 +165,8 @@ def test_a_run_and_its_summary_show_what_they_have(tmp_path: Path) -> None:
 
 
 def test_a_figure_shows_itself_as_a_picture(tmp_path: Path) -> None:
-    """What Jupyter asks an object for at a cell's end, without pyplot and its inline backend."""
+    """Tests the method that Jupyter calls on an object at a cell's end, without pyplot and its
+    inline backend."""
     run = synthetic.run(tmp_path, synthetic.Shape())
     for figure in (figures.timeline(run), figures.cdf([run], paper=figures.ONE_COLUMN)):
         assert figure._repr_png_().startswith(b"\x89PNG\r\n")  # type: ignore[attr-defined]

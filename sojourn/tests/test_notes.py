@@ -1,4 +1,4 @@
-"""Notes of a scenario: what is taken as it is written and changes nothing in the run."""
+"""Notes of a scenario: settings that are accepted but change nothing in the run."""
 
 import pytest
 
@@ -94,13 +94,13 @@ def test_a_point_of_a_sweep_that_never_starts_is_noted_there() -> None:
     sweep = '[sweep]\nduration = ["30 s", "6 s"]\n"bottleneck.qdisc" = ["pfifo", "codel"]\n'
     late = FLOW + 'start = "20 s"\n'
     swept = loads(HEAD.replace('"6 s"', '"60 s"') + late + sweep)
-    # At the value that makes it so, once.
-    told = "with duration 6 s, pfifo: flow.0.start: it never starts: the run ends at 6 s"
-    assert notes(swept)[0][1:] == (10, told)
-    # What holds at every point stands with the flow itself.
+    # The note is at the value that causes it, and appears once.
+    note = "with duration 6 s, pfifo: flow.0.start: it never starts: the run ends at 6 s"
+    assert notes(swept)[0][1:] == (10, note)
+    # A note that applies to every point is at the flow itself.
     both = loads(HEAD + late + sweep.replace('"30 s", ', ""))
     assert notes(both) == [("flow.0.start", 8, "it never starts: the run ends at 6 s")]
-    # The scenario's own duration is never run.
+    # The sweep replaces the scenario's own duration, which therefore gets no note.
     longer = loads(HEAD + late + '[sweep]\nduration = ["30 s", "40 s"]\n')
     assert notes(longer) == []
     assert [len(each.notes) for each in both.variants()] == [1, 1]
@@ -117,8 +117,8 @@ def test_a_note_goes_with_what_it_was_about() -> None:
     assert [note.line for note in late.notes] == [9, 6]
     assert late.with_(duration="60 s").notes == late.notes[1:]
     assert late.with_({"bottleneck.jitter": "1 ms"}).notes == late.notes[:1]
-    # What others set is not blamed on the file; what is set without effect is told.
+    # A value set by code causes no note about the file; a setting without effect is noted.
     plain = loads(HEAD + 'down.rate = "9 Mbit/s"\n' + FLOW)
     assert plain.with_({"bottleneck.up.rate": "1 Mbit/s"}).notes == ()
-    (told,) = plain.with_({"bottleneck.overtake": True}).notes
-    assert told.dotted == "bottleneck.overtake"
+    (note,) = plain.with_({"bottleneck.overtake": True}).notes
+    assert note.dotted == "bottleneck.overtake"

@@ -1,5 +1,5 @@
-"""Traffic that comes whether or not what came before is through: Poisson arrivals, measured sizes,
-and recorded captures."""
+"""Open-loop traffic, which starts whether or not earlier traffic is finished: Poisson arrivals,
+measured sizes, and recorded captures."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def test_poisson_arrivals_have_exponential_gaps_of_the_seed(tmp_path: Path) -> N
     gaps = np.diff(starts) / 1e6
     assert starts[0] > 1e9
     assert gaps.mean() == pytest.approx(5, rel=0.08)
-    # Of an exponential number the standard deviation is the mean, and a share of 1/e is above it.
+    # An exponential distribution's standard deviation equals its mean, and a share of 1/e is above
+    # the mean.
     assert gaps.std() == pytest.approx(5, rel=0.12)
     assert (gaps > 5).mean() == pytest.approx(np.exp(-1), abs=0.04)
     again = [flow.start_ns for flow in scenario.realise(1).flows]
@@ -69,7 +70,7 @@ def test_each_arrival_is_a_flow_that_completes(tmp_path: Path) -> None:
     done = made.table("transfers").sort("start_ns")
     came = sum(flow.start_ns < 19_800_000_000 for flow in flows)
     assert done.height >= came > 1500
-    # Open loop: each begins at its own time.
+    # Open loop: each flow starts at its own time.
     starts = {flow.start_ns for flow in flows}
     assert set(done["start_ns"]) <= starts
 
@@ -138,7 +139,7 @@ interface = "up"
 
 
 def capture(tmp_path: Path) -> pl.DataFrame:
-    """A capture of our own, and its packets on the link up."""
+    """Writes a capture of a simulated run, and returns its packets on the link up."""
     run = sojourn.run(loaded(tmp_path, SENT), out=tmp_path / "sent")
     (tmp_path / "sent.pcapng").write_bytes(pcapng.capture(run, 1))
     return run.table("headers", 1).filter(pl.col("link").cast(pl.String) == "up").sort("t_ns")
@@ -152,7 +153,7 @@ def test_a_capture_is_sent_again_at_its_times_and_of_its_sizes(tmp_path: Path) -
     run = sojourn.run(scenario, out=tmp_path / "replayed")
     again = run.table("headers", 1).filter(pl.col("link").cast(pl.String) == "up").sort("t_ns")
     assert again["bytes"].to_list() == [max(41, each) for each in sent["bytes"]]
-    # They leave a link that is never busy when they come.
+    # The packets leave a link that is never busy when they arrive.
     times = (sent["t_ns"] - sent["t_ns"][0] + 500_000_000).to_numpy()
     assert np.abs(again["t_ns"].to_numpy() - times).max() <= 12_000 * 2
     assert run.meta.flows[0].kind == "capture"
@@ -167,7 +168,7 @@ def test_addresses_choose_packets(tmp_path: Path) -> None:
     capture(tmp_path)
     text = REPLAYED.replace('interface = "up"\n', "")
     both = loaded(tmp_path, text).realise(1).flows[0].traffic
-    # The far end of the first flow: its ACKs.
+    # The first flow's far end, which sends the ACKs.
     acks = loaded(tmp_path, text + 'src = "10.1.0.1"\ninterface = "down"\n').realise(1)
     sizes = {size for _, size in acks.flows[0].traffic.frames.frames}  # type: ignore[union-attr]
     assert max(sizes) < 100 - 40
@@ -175,7 +176,7 @@ def test_addresses_choose_packets(tmp_path: Path) -> None:
 
 
 def pcap(order: str, magic: int, units: int, packets: list[tuple[float, bytes]]) -> bytes:
-    """A classic file, of bare IP."""
+    """Returns a classic pcap file of bare IP packets."""
     parts = [struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 65535, 101)]
     for at, packet in packets:
         stamp = (int(at), round((at % 1) * units))

@@ -1,5 +1,5 @@
-"""What --json prints has the shape that its schema says (tests/conftest.py holds every other test's
-against it, too)."""
+"""The output of --json has the shape of its schema. conftest.py checks the output of every other
+test as well."""
 
 import json
 from pathlib import Path
@@ -111,7 +111,7 @@ def test_a_schema_is_printed_by_its_name(name: str, capsys: pytest.CaptureFixtur
 
 def test_a_schema_has_the_fields_in_order_and_what_their_docstrings_say() -> None:
     whole = schemas.make("advise")
-    # Its own field and those of its base.
+    # The verb's own field, then the fields of its base.
     assert list(whole["properties"])[:3] == ["about", "goal", "chosen"]
     assert whole["properties"]["schema"] == {"const": "sojourn/advise/1"}
     assert whole["properties"]["about"]["description"] == "The line or the scenario."

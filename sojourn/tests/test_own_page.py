@@ -1,4 +1,4 @@
-"""docs/own.md: its files and commands, as they stand there."""
+"""The files and commands of docs/own.md, exactly as printed on the page."""
 
 import sys
 from pathlib import Path
@@ -18,11 +18,11 @@ import blocks
 
 PAGE = (ROOT / "docs" / "own.md").read_text(encoding="utf-8")
 SHORTER = ["--set", "warmup=0 s", "--set", "duration=1 s", "--seeds", "1"]
-"""The example is a minute long: a second shows that the command is right."""
+"""The example is a minute long. One second is enough to show that the command is right."""
 
 
 def _all_compete(said: str) -> None:
-    """The page's comparison, in the terminal, on the page and in a notebook."""
+    """Checks the page's comparison in the terminal, in the report and in a notebook."""
     names = {"fq_codel", "Late", "Late target 5ms"}
     judged = sojourn.compare(Run.find("compared"))
     [contest] = judged.contests

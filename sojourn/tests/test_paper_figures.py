@@ -100,7 +100,7 @@ def test_axes_of_another_figure_are_drawn_in(pair: list[Run], name: str) -> None
     inside = [left, *left.child_axes]
     assert any(panel.has_data() for panel in inside)
     assert not figure.texts
-    # The style of these axes is the caller's.
+    # The caller decides on the style of these axes.
     assert left.spines["top"].get_visible()
 
 
@@ -124,7 +124,7 @@ def test_no_word_runs_out_of_the_figure(pair: list[Run], paper: figures.Paper) -
     for name, figure in figures.all_for(pair, paper=paper).items():
         FigureCanvasAgg(figure)
         figure.draw_without_rendering()
-        # Ticks beyond an axis' ends have words that are not drawn.
+        # Ticks beyond an axis's ends have labels that are not drawn.
         ticks = {
             id(word)
             for axes in figure.findobj(Axes)

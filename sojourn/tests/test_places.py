@@ -1,4 +1,4 @@
-"""Files that a source tree makes when they are first needed."""
+"""A source tree builds some files of the package when they are first needed."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
-"""Boxes on the way that change ECN fields (`ecn` of a link): which queue Prague's packets then come
-to, what marks them, and that its transfer goes on all the same."""
+"""Middleboxes that change ECN fields (`ecn` of a link). The tests check which queue Prague's
+packets then enter, which queue marks them, and that the transfer continues."""
 
 import sojourn
 from sojourn.scenario import loads
@@ -34,7 +34,8 @@ ecn = "accecn"
 
 
 def narrow(remark: str) -> dict[str, float]:
-    """What the narrow link marks and drops, its mean sojourn in ms and its share of use."""
+    """Returns the narrow link's marks and drops, its mean sojourn in ms and the share of its rate
+    in use."""
     scenario = loads(
         SCENARIO.replace('rate = "unlimited"', f'rate = "unlimited"\necn = "{remark}"')
     )
@@ -56,7 +57,8 @@ def test_ect1_is_marked_in_the_short_queue() -> None:
 
 
 def test_bleached_prague_is_dropped_as_classic_tcp_is() -> None:
-    """Its SYN comes as Not-ECT, which ends ECT; and what is Not-ECT has no place in the short queue."""
+    """The SYN arrives as Not-ECT, so the sender stops using ECT. Not-ECT packets never enter the
+    short queue."""
     found = narrow("bleach")
     assert found["marks"] == 0
     assert found["drops"] > 1
@@ -65,7 +67,7 @@ def test_bleached_prague_is_dropped_as_classic_tcp_is() -> None:
 
 
 def test_what_was_ect1_is_marked_as_classic_ecn_is() -> None:
-    """Linux takes the change of its SYN for legal and goes on with ECT(1)."""
+    """Linux accepts the change of the SYN's field and continues with ECT(1)."""
     found = narrow("ect1 to ect0")
     assert found["marks"] > 10
     assert found["drops"] == 0
@@ -73,6 +75,6 @@ def test_what_was_ect1_is_marked_as_classic_ecn_is() -> None:
 
 
 def test_with_ce_on_everything_prague_goes_on_at_its_least_rate() -> None:
-    # 100 kbit/s of payload in packets of 202 bytes, 64 of them headers: 146 kbit/s of 20 Mbit/s at most,
-    # less while a window of two packets waits for its ACK.
+    # 100 kbit/s of payload in packets of 202 bytes, 64 of them headers, are at most 146 kbit/s of
+    # 20 Mbit/s. The share is smaller while a window of two packets waits for its ACK.
     assert 0.005 < narrow("ce")["use"] < 0.0075

@@ -1,5 +1,5 @@
-"""The report page: it holds everything, asks the network for nothing, and can't be broken by what a
-scenario says."""
+"""The report page is self-contained, requests nothing from the network, and no text of a scenario
+can break it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
 
 @pytest.fixture(scope="module")
 def page(pair: list[Run]) -> str:
-    """Their page."""
+    """Returns the report page of these Runs."""
     return report.render(pair)
 
 
@@ -53,7 +53,7 @@ _unrendered = pytest.fixture(unrendered)
 
 
 class Elements(HTMLParser):
-    """The page as a browser sees it: start tags with attributes, and text by element."""
+    """Parses the page as a browser does: start tags with attributes, and text by element."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class Elements(HTMLParser):
 
 
 def payload(page: str) -> dict[str, Any]:
-    """The data that the page's script reads."""
+    """Returns the data that the page's script reads."""
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
     assert found is not None
     parsed: dict[str, Any] = json.loads(found[1])
@@ -105,8 +105,8 @@ def test_the_page_asks_for_nothing_outside_itself(page: str) -> None:
                 assert value.startswith("#"), (tag, name, value)
     assert "@import" not in page
     assert not re.search(r"url\((?!['\"]?#)", page)
-    # Addresses in the page are names (of a namespace, of uPlot's home in its licence line), none is
-    # fetched.
+    # URLs in the page are only names (of a namespace, and of uPlot's home in its licence line).
+    # None is requested.
     known = {
         "http://www.w3.org/2000/svg",
         "http://www.w3.org/1999/xlink",
@@ -179,7 +179,7 @@ def test_no_less_than_sign_survives_in_the_data(pair: list[Run]) -> None:
     assert json.loads(report.parts.safe_json({"</script>": "<&>"})) == {"</script>": "<&>"}
 
 
-# ----------------------------------------------------------------------------------- what it says
+# --------------------------------------------------------------------------------------- its text
 
 
 def test_the_page_says_what_was_run(page: str, pair: list[Run]) -> None:
@@ -274,7 +274,7 @@ def test_a_run_alone_is_judged_by_what_its_queues_add(pair: list[Run]) -> None:
     assert "no bufferbloat" in said(pair[1:])
 
 
-# --------------------------------------------------------------------------------------- the data
+# --------------------------------------------------------------------------------------- its data
 
 
 def test_a_line_in_the_page_is_the_tables(page: str, pair: list[Run]) -> None:
@@ -297,7 +297,7 @@ def test_the_lines_of_all_seeds_are_their_mean_and_their_range(page: str, pair: 
             series.column(series.queue(run, s, series.bottleneck(run)), "backlog_packets").y
             for s in run.seeds
         ]
-        # As many columns as a line has values: each value has one of its own.
+        # There are as many columns as the line has values, so each value has a column of its own.
         assert mean.size == min(len(seeds[0]), data.COLUMNS)
         np.testing.assert_allclose(mean, np.mean(seeds, axis=0), rtol=1e-6)
         np.testing.assert_allclose(low, np.min(seeds, axis=0), rtol=1e-6)
@@ -343,7 +343,7 @@ def test_how_late_datagrams_come_is_shown_over_time(tmp_path: Path) -> None:
     run = synthetic.run(tmp_path / "run")
     name = next(flow.name for flow in run.meta.flows if flow.kind != "ping")
     assert "one_way" not in payload(report.render([run]))["views"][0]["lines"]
-    # A call's: of each sample the largest, and nothing where none came.
+    # For a call the line shows each sample's largest delay, and a gap where no packet arrived.
     flow = next(flow for flow in run.meta.flows if flow.name == name)
     flows = tuple(
         dataclasses.replace(each, kind="call", congestion=None) if each is flow else each
@@ -514,10 +514,10 @@ def test_a_page_that_can_not_be_written_is_an_error_for_people(
 
 
 class Page(Opened):
-    """A report in a browser."""
+    """A report opened in a browser."""
 
     def saved(self, chart: str, kind: str) -> str:
-        """What a chart's button saves."""
+        """Returns the file that a chart's button saves."""
         buttons = self.page.locator(f"figcaption:has-text('{chart}')").first
         with self.page.expect_download() as coming:
             buttons.get_by_label(f"Save this chart as {kind}").click()
@@ -526,7 +526,7 @@ class Page(Opened):
         )
 
     def off(self) -> list[str]:
-        """The names under the first chart that are hidden."""
+        """The hidden names below the first chart."""
         names = self.page.locator("#hero .u-legend .u-off:not(.unlisted) .u-label")
         return [str(name) for name in names.all_inner_texts()]
 
@@ -622,7 +622,8 @@ def test_a_phone_reads_it(browser: Any, page: str, tmp_path: Path) -> None:
     shown = Page(browser, file, viewport={"width": 400, "height": 800})
     shown.page.wait_for_selector("html.ready")
     assert shown.page.evaluate("document.documentElement.scrollWidth") == 400
-    # A figure is as large as it was drawn, and scrolls: its type is that of a printed page.
+    # A figure keeps the size at which it was drawn, and scrolls: its type is that of a printed
+    # page.
     sizes = shown.page.evaluate(
         "[...document.querySelectorAll('.picture:not(.topology) > svg')]"
         ".map(svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)"
@@ -656,7 +657,7 @@ def test_what_is_named_under_a_chart_has_a_colour(opened: Page) -> None:
     names = opened.page.locator(".u-legend .u-series").evaluate_all(KEYS)
     assert len(names) > 4
     assert [name for name, marked in names if not marked] == []
-    # The time is there where the cursor is.
+    # The time appears where the cursor is.
     opened.page.locator("#hero .u-over").first.hover()
     assert "time" in opened.page.locator("#hero").first.inner_text()
 
@@ -691,7 +692,7 @@ def test_the_page_can_be_heard_and_typed(page: str) -> None:
 
 def test_neutral_colours_follow_the_page(page: str) -> None:
     pictures = re.findall(r"<svg role=.*?</svg>", page, re.DOTALL)
-    # Bars, everything on the same axes, boxes, the trade-off.
+    # Bars, all quantities on the same axes, boxes, the trade-off.
     assert len(pictures) == 4
     for picture in pictures:
         assert "var(--ink)" in picture
@@ -714,7 +715,7 @@ def test_all_can_be_read_and_has_a_name(
     shown.close()
 
 
-# ------------------------------------------------------------------------- what a chart has to explain
+# ----------------------------------------------------------------------------------- explanations
 
 BURSTY = """
 title = "Two uploads through a short queue"
@@ -749,5 +750,5 @@ def test_goodput_that_the_link_carries_needs_no_words() -> None:
 
 
 def texts_of(figure: Figure) -> str:
-    """What is written above a figure."""
+    """Returns the text above a figure."""
     return " ".join(text.get_text() for text in figure.texts)
