@@ -1,8 +1,9 @@
-"""What additions took, counted in the history: `python benches/additions.py` prints the table of
-ARCHITECTURE.md.
+"""Counts in the history how many files each addition to the project touched.
 
-An addition is the commits that brought it, follow-ups included. Counted are the files that they touch.
-*Code* is what is shipped: sources below a crate's `src` and a package of Python, but neither tests nor
+    python benches/additions.py      prints the table of ARCHITECTURE.md
+
+An addition is a list of commits, follow-ups included. The table counts the files that they touch.
+*Code* is what is shipped: sources below a crate's `src` and Python packages, without tests and
 generated files. *All* adds tests, documents, benches and settings.
 """
 
@@ -19,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Addition:
-    """Something that was added once."""
+    """A feature that was added, and its commits."""
 
     kind: str
     what: str
@@ -52,10 +53,10 @@ HEADER = ("kind", "what was added: files of code, all files")
 
 
 def touched(commits: Sequence[str]) -> set[str]:
-    """The files that these commits touch.
+    """Returns the files that the commits touch.
 
     Raises:
-        LookupError: the history has not all of them (a shallow clone).
+        LookupError: the history lacks some of the commits (a shallow clone).
     """
     files: set[str] = set()
     for commit in commits:
@@ -73,12 +74,12 @@ def touched(commits: Sequence[str]) -> set[str]:
 
 
 def is_code(name: str) -> bool:
-    """Whether a file is shipped."""
+    """Whether the file is shipped."""
     return bool(CODE.search(name)) and not NOT_CODE.search(name)
 
 
 def table() -> str:
-    """The table in Markdown, a row for each kind."""
+    """Returns the table in Markdown, one row per kind."""
     kinds: dict[str, list[str]] = {}
     for each in ADDITIONS:
         files = touched(each.commits)

@@ -1,11 +1,13 @@
-"""Whether a change that should change no result does change none.
+"""Checks that a change which should alter no result alters none.
 
-    python benches/baseline.py keep before.json             every example and the standing set, a seed each
-    python benches/baseline.py check before.json            the same again: says what differs, and ends with 1
-    python benches/baseline.py keep before.json --papers    the numbers of the papers' quick studies too (a minute more)
+    python benches/baseline.py keep before.json     one seed of each example and the set
+    python benches/baseline.py check before.json    repeats that and prints differences
+    python benches/baseline.py keep before.json --papers      also the papers (a minute)
 
-Of each run it keeps a hash of each table's columns and values, and one of the numbers made from
-them. A change that is to alter results says which, and why, in its commit.
+The set is agreement's standing set. `check` exits with 1 if a result differs.
+
+The file contains a hash of each table's columns and values, and a hash of the numbers computed
+from them. A commit that alters results names them and gives the reason.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from sojourn.scenario import Scenario, examples, load
 
 
 def variants() -> Iterator[tuple[str, Scenario]]:
-    """What is run: a name that stays, and the scenario."""
+    """Yields each scenario with a fixed name."""
     for name in examples.names():
         for variant in load(name).variants():
             yield f"example {name}: {variant.label}", variant
@@ -42,19 +44,19 @@ def hashed(value: object) -> str:
 
 
 def of_run(run: Run) -> dict[str, str]:
-    """The hash of each table, and of the summary."""
+    """Returns the hashes of each table and of the summary."""
     [seed] = run.seeds
-    found = {}
+    results = {}
     for name in run.tables(seed):
         table = run.table(name, seed)
-        found[name] = hashed([(column, table[column].to_list()) for column in table.columns])
+        results[name] = hashed([(column, table[column].to_list()) for column in table.columns])
     numbers = {key: value for key, value in metrics.summary(run).runs[0].items() if key != "cpu_s"}
-    found["numbers"] = hashed(json.dumps(numbers, sort_keys=True))
-    return found
+    results["numbers"] = hashed(json.dumps(numbers, sort_keys=True))
+    return results
 
 
 def of_papers() -> dict[str, Any]:
-    """The numbers and claims of the papers, as `reproduce --json` says them."""
+    """Returns the papers' numbers and claims, as `reproduce --json` prints them."""
     command = [
         sys.executable,
         "-m",
@@ -66,22 +68,22 @@ def of_papers() -> dict[str, Any]:
         "--quiet",
     ]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    results: dict[str, Any] = json.loads(done.stdout)
+    return results
 
 
-def whole(papers: bool) -> dict[str, Any]:
+def baseline(papers: bool) -> dict[str, Any]:
     names, scenarios = zip(*variants(), strict=True)
     with tempfile.TemporaryDirectory() as folder:
         runs = sojourn.run_all(scenarios, seeds=1, out=Path(folder) / "runs", fresh=True)
-        found: dict[str, Any] = {name: of_run(run) for name, run in zip(names, runs, strict=True)}
+        results: dict[str, Any] = {name: of_run(run) for name, run in zip(names, runs, strict=True)}
     if papers:
-        found["papers"] = of_papers()
-    return found
+        results["papers"] = of_papers()
+    return results
 
 
 def differences(before: Any, now: Any, place: str = "") -> Iterator[str]:
-    """Where two baselines differ, a line each."""
+    """Yields one line for each place where two baselines differ."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in before | now:
             if key not in before or key not in now:
@@ -101,12 +103,12 @@ def differences(before: Any, now: Any, place: str = "") -> Iterator[str]:
 @click.option("--papers", is_flag=True, help="The papers' quick studies too.")
 def main(verb: str, path: Path, papers: bool) -> None:
     if verb == "keep":
-        path.write_text(json.dumps(whole(papers), indent=1) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(baseline(papers), indent=1) + "\n", encoding="utf-8")
         return
     before = json.loads(path.read_text(encoding="utf-8"))
-    found = list(differences(before, whole("papers" in before)))
-    print("\n".join(found) or "nothing differs")
-    sys.exit(bool(found))
+    results = list(differences(before, baseline("papers" in before)))
+    print("\n".join(results) or "nothing differs")
+    sys.exit(bool(results))
 
 
 if __name__ == "__main__":

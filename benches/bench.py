@@ -1,33 +1,35 @@
-"""How fast: delivered packets per CPU second, instructions a packet and peak memory, beside ns-2 and
-ns-3 on the same dumbbells.
+"""Measures speed: delivered packets per CPU second, instructions per packet and peak memory.
 
-    make bench                         the dumbbells, 5 interleaved repeats, beside the peers
+It compares them with ns-2 and ns-3 on the same dumbbells.
+
+    make bench                         the dumbbells, 5 interleaved repeats, with the peers
     make bench-quick                   shorter and fewer, with instructions, without peers: a minute
     python benches/bench.py --scale    many flows, fast links, many links, an hour
     python benches/bench.py --only reno-codel --repeats 1 --json
 
-What is measured, and what makes it fair:
+The measurements, and what makes them fair:
 
-- sojourn runs through its Python face in a fresh process per run, with every statistic it keeps by
-  default. Packets and CPU time are those of its `engine` table: data packets delivered, CPU of the
-  simulation. Nothing is left out.
-- ns-2 and ns-3 run tuned (see peers/dumbbell.tcl and dumbbell.cc) and record nothing. Packets and
-  CPU time are those between warm-up and end, so their set-up and slow start are left out. Their
-  packets are those the bottleneck forwarded.
-- ns-2 has no CoDel and no CUBIC of its own; its column is then NewReno over a drop-tail queue of
-  the same bottleneck, the least work it can do there. The table names what each peer ran.
-- The peers' packets cross an access link of their host besides the bottleneck, which is how one
-  writes a dumbbell there. Ours have the bottleneck and plain delays; the cases "access links" have
-  the peers' hops.
+- sojourn runs through its Python API in a fresh process per run, with all its default statistics.
+  Packets and CPU time are those of its `engine` table: data packets delivered, CPU time of the
+  simulation from start to end.
+- ns-2 and ns-3 run tuned (see peers/dumbbell.tcl and dumbbell.cc) and record nothing. Their packets
+  and CPU time are those between warm-up and end, so set-up and slow start are left out. Their
+  packets are those that the bottleneck forwarded.
+- ns-2 has no CoDel and no CUBIC of its own. Its column is then NewReno over a drop-tail queue of
+  the same bottleneck, the least work that ns-2 can do. The table names what each peer ran.
+- The peers' packets cross their host's access link besides the bottleneck, as is usual for a
+  dumbbell there. Ours cross the bottleneck and plain delays. The cases "access links" have the
+  peers' hops.
 - CPU time is user + system of the process. Repeats are interleaved (sojourn, ns-2, ns-3, sojourn,
-  ...), so a busy spell of the machine falls on all; the table holds medians. Compare ratios, not
-  seconds.
-- Instructions are callgrind's (callgrind.py), of the same scenario in two shorter lengths.
-- Peak memory is that of the run: the process's less what it held before (interpreter, imports and the
-  scenario, or the peer's program and script), which is stated beside it.
+  ...), so a busy period of the machine affects all of them. The table shows medians. Compare
+  ratios, not seconds.
+- callgrind counts the instructions (callgrind.py), of the same scenario in two shorter lengths.
+- Peak memory is the peak of the process minus its memory before the run (interpreter, imports and
+  scenario, or the peer's program and script). The table shows that base beside it.
 
-Each run is a line of the history, and what changed since the last is printed (bench_history.py).
-Nothing is asserted. docs/performance.md holds the last numbers with their machine.
+Each run adds a line to the history, and the changes since the last run are printed
+(bench_history.py). Nothing is asserted. docs/performance.md shows the last numbers and their
+machine.
 """
 
 from __future__ import annotations
@@ -72,20 +74,20 @@ CHECKED = (
 
 @dataclass(frozen=True)
 class Case:
-    """One line of the table: our scenario, and the nearest thing each peer can do."""
+    """A row of the table: our scenario, and each peer's nearest equivalent."""
 
     name: str
     title: str
     scenario: Path | str
-    """A file, or the text of one that a program wrote."""
+    """The path of a file, or the text of a generated scenario."""
     lengths: Lengths | None
-    """Of the count of instructions; None where it would take too long."""
+    """The lengths for counting instructions; None where counting would take too long."""
     duration_s: int | None = None
-    """In place of the scenario's own."""
+    """Replaces the scenario's duration."""
     ns2: peer.Words | None = None
     ns3: peer.Words | None = None
     peers_run: str = ""
-    """What the peers run where it is not the same."""
+    """What the peers run where it differs from our scenario."""
 
 
 TEN: peer.Words = {"flows": 10, "rate": "100e6"}
@@ -210,8 +212,7 @@ DUMBBELLS = [
 
 
 def _behind_access_links(case: Case) -> Case:
-    """The same with an access link of 1 Gbit/s for each host, which the peers always have: two hops
-    more."""
+    """Adds an access link of 1 Gbit/s for each host: two more hops, which the peers always have."""
     name = f"{case.name}-access"
     return replace(
         case, name=name, title=f"{case.title}, access links", scenario=CASES / f"{name}.toml"
@@ -234,11 +235,11 @@ ALL = [
 ]
 
 QUICK_S = {"reno-codel-10": 60, "cubic-fq_codel-10": 60, "reno-codel-1000": 15}
-"""The cases of --quick, and how long each simulates."""
+"""The cases of --quick, and the simulated length of each."""
 
 
 def quick() -> list[Case]:
-    """Fewer and shorter, without peers."""
+    """Returns fewer and shorter cases, without peers."""
     return [
         replace(case, duration_s=QUICK_S[case.name], ns2=None, ns3=None, peers_run="")
         for case in ALL
@@ -247,7 +248,7 @@ def quick() -> list[Case]:
 
 
 def scale(only: str | None) -> list[Case]:
-    """The cases of --scale. What finds a limit is among them if it is asked for by its name."""
+    """Returns the cases of --scale; one that finds a limit only if `only` names it."""
     import sojourn
 
     hour = sojourn.load(ROOT / "scenarios" / "home-uplink.toml").with_({"duration": "1 h"})
@@ -262,26 +263,26 @@ def scale(only: str | None) -> list[Case]:
 
 
 class RefusedError(Exception):
-    """A scenario that can't be read or run, in the program's own words."""
+    """The program refused the scenario. The text is its message."""
 
 
 def child(path: str) -> None:
-    """Runs one scenario (`-`: from stdin), one seed, in this process and prints what it cost."""
+    """Runs one seed of a scenario (`-`: stdin) in this process and prints its cost."""
     import sojourn
 
     scenario = sojourn.loads(sys.stdin.read()) if path == "-" else sojourn.load(path)
     seed = scenario.seeds[0]
     before, began = _held_mb(), time.process_time()
-    made = sojourn.simulate(scenario, seeds=[seed])
+    run = sojourn.simulate(scenario, seeds=[seed])
     took, after = time.process_time() - began, _peak_mb()
-    engine = made.arrays("engine", seed)
+    engine = run.arrays("engine", seed)
     print(
         json.dumps(
             {
                 "packets": int(engine["packets"][0]),
                 "events": int(engine["events"][0]),
-                "cpu_s": made.meta.cpu_s[str(seed)],
-                "around_s": took - made.meta.cpu_s[str(seed)],
+                "cpu_s": run.meta.cpu_s[str(seed)],
+                "around_s": took - run.meta.cpu_s[str(seed)],
                 "peak_rss_mb": after,
                 "rss_before_mb": before,
             }
@@ -290,7 +291,7 @@ def child(path: str) -> None:
 
 
 def _held_mb() -> float:
-    """What this process holds. From now on Linux keeps the peak of what it holds beyond that."""
+    """Returns the resident memory now. From here on Linux records the peak (VmHWM) anew."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
         return _status_mb("VmRSS")
@@ -300,7 +301,7 @@ def _held_mb() -> float:
 
 def _peak_mb() -> float:
     try:
-        # Not getrusage's: that of a process begins with its parent's peak.
+        # Not getrusage's peak: a child process inherits its parent's.
         return _status_mb("VmHWM")
     except OSError:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -315,7 +316,7 @@ def _status_mb(name: str) -> float:
 
 
 def run_sojourn(text: str) -> dict[str, float]:
-    """One run in a fresh process: no warm caches, and its own peak memory."""
+    """Runs once in a fresh process, so caches are cold and peak memory is the run's own."""
     command = [sys.executable, str(HERE / "bench.py"), "--child", "-"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if done.returncode < 0:
@@ -331,7 +332,7 @@ def _last_words(stderr: str) -> str:
 
 
 def scenario_of(case: Case) -> Any:
-    """The scenario of a case, in its length."""
+    """Returns the scenario of a case, with the case's duration."""
     import sojourn
 
     try:
@@ -351,12 +352,12 @@ def scenario_of(case: Case) -> Any:
 
 @dataclass(frozen=True)
 class Tools:
-    """What there is to measure with."""
+    """The programs to measure with, as far as they are installed."""
 
     ns2: peer.Peer | None = None
     ns3: peer.Peer | None = None
     speed: callgrind.Speed | None = None
-    """The program that is counted under callgrind."""
+    """The program that callgrind runs."""
 
     @property
     def versions(self) -> dict[str, str]:
@@ -364,8 +365,10 @@ class Tools:
 
 
 def measure(case: Case, repeats: int, tools: Tools) -> dict[str, Any]:
-    """Interleaved repeats of one case on everything there is: a case of the entry. If the program
-    refuses the scenario, its words."""
+    """Measures a case with interleaved repeats on all tools, and returns its part of the entry.
+
+    If the program refuses the scenario, the entry contains its message.
+    """
     row: dict[str, Any] = {"case": case.name, "title": case.title, "peers_run": case.peers_run}
     try:
         scenario = scenario_of(case)
@@ -420,8 +423,8 @@ def _medians(runs: list[dict[str, float]]) -> dict[str, float]:
 
 
 def instructions(speed: callgrind.Speed, scenario: Any, lengths: Lengths) -> dict[str, Any]:
-    """Instructions a packet, by part of the engine, and the two lengths that were counted."""
-    # What is recorded, and how often, follows from the scenario's own duration: that one stays, and
+    """Returns instructions per packet by part of the engine, and the two lengths counted."""
+    # The scenario's own duration decides what is recorded and how often. So the duration stays, and
     # `speed` ends the run earlier.
     warm = scenario.with_({"warmup": f"{lengths.warmup_s} s"}).to_toml()
     with tempfile.TemporaryDirectory() as folder:
@@ -434,7 +437,7 @@ def instructions(speed: callgrind.Speed, scenario: Any, lengths: Lengths) -> dic
 
 
 def entry(form: str, cases: list[Case], repeats: int, tools: Tools) -> history.Entry:
-    """A run of the benchmark, as the history keeps it."""
+    """Runs the benchmark and returns its entry for the history."""
     load_before = load()
     return {
         "form": form,
@@ -446,10 +449,10 @@ def entry(form: str, cases: list[Case], repeats: int, tools: Tools) -> history.E
 
 
 def tree_and_machine() -> dict[str, Any]:
-    """Of what, when, where."""
+    """Returns the commit, the date and the machine."""
     return {
         "commit": _said("git", "rev-parse", "HEAD"),
-        # A page that was just filled in is no change of what is measured.
+        # Changes to generated pages don't change what is measured.
         "dirty": bool(_said("git", "status", "--porcelain", "--", *SOURCES)),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
@@ -460,7 +463,7 @@ def tree_and_machine() -> dict[str, Any]:
 
 
 def load() -> float:
-    """How many processes want to run, over the last minute."""
+    """Returns the load average over the last minute."""
     return os.getloadavg()[0]
 
 
@@ -473,15 +476,15 @@ def _said(*command: str) -> str | None:
 
 
 def build() -> str:
-    """What made the engine last: `make dev` (`checked`: checks of sums, assertions), `make guided`,
-    or `make setup` (`release`)."""
+    """Returns the build of the engine: `checked` (`make dev`: overflow checks and assertions),
+    `make guided`'s, or `release` (`make setup`)."""
     marks = {"checked": ".dev", "guided": ".guided"}
-    made = (name for name, mark in marks.items() if (Path(sys.prefix) / mark).exists())
-    return next(made, "release")
+    builds = (name for name, mark in marks.items() if (Path(sys.prefix) / mark).exists())
+    return next(builds, "release")
 
 
 def machine() -> dict[str, Any]:
-    """The processor, as far as the system tells."""
+    """Returns the processor's properties, as far as the system reports them."""
     model = platform.processor() or platform.machine()
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
@@ -496,40 +499,40 @@ def machine() -> dict[str, Any]:
 # ------------------------------------------------------------------------------------- the tables
 
 
-def about(made: history.Entry) -> str:
-    """The machine and what ran on it."""
-    repeats = max((len(case["rates"]["sojourn"]) for case in _ran(made)), default=0)
-    return about_machine(made, made["load"], f"medians of {repeats} runs, interleaved")
+def about(measured: history.Entry) -> str:
+    """Returns a paragraph about the machine and the programs that ran."""
+    repeats = max((len(case["rates"]["sojourn"]) for case in _ran(measured)), default=0)
+    return about_machine(measured, measured["load"], f"medians of {repeats} runs, interleaved")
 
 
-def about_machine(made: dict[str, Any], load_before: float, how: str) -> str:
-    """A paragraph."""
-    computer = made["machine"]
-    changed = " with changes" if made["dirty"] else ""
-    rust = " ".join((made["rust"] or "rustc unknown").split()[:2])
+def about_machine(measured: dict[str, Any], load_before: float, how: str) -> str:
+    """Returns a paragraph about the machine, the build and the commit."""
+    computer = measured["machine"]
+    changed = " with changes" if measured["dirty"] else ""
+    rust = " ".join((measured["rust"] or "rustc unknown").split()[:2])
     return "\n".join(
         (
             f"{computer['cpu']}, {computer['cores']} CPUs, {computer['system']}; {rust}, "
-            f"Python {made['python']}.",
-            f"Commit {(made['commit'] or 'unknown')[:10]}{changed}, {made['date'][:10]}, "
-            f"{made['build']} build; {how}.",
+            f"Python {measured['python']}.",
+            f"Commit {(measured['commit'] or 'unknown')[:10]}{changed}, {measured['date'][:10]}, "
+            f"{measured['build']} build; {how}.",
             f"Load of the machine before: {load_before:.1f}.",
         )
     )
 
 
-def _ran(made: history.Entry) -> list[dict[str, Any]]:
-    return [case for case in made["cases"] if "rates" in case]
+def _ran(measured: history.Entry) -> list[dict[str, Any]]:
+    return [case for case in measured["cases"] if "rates" in case]
 
 
-def speed_table(made: history.Entry) -> page.Table:
-    """Packets per CPU second beside the peers."""
-    versions = made["versions"]
+def speed_table(measured: history.Entry) -> page.Table:
+    """Returns packets per CPU second beside the peers'."""
+    versions = measured["versions"]
     head = ["case", "packets / CPU s", "least..greatest"]
     head += [f"{version} tuned" for version in versions.values()]
     head += [f"sojourn : {name}" for name in versions]
     rows = [head]
-    for case in _ran(made):
+    for case in _ran(measured):
         ours, medians = case["rates"]["sojourn"], case["medians"]
         rows.append(
             [
@@ -543,20 +546,20 @@ def speed_table(made: history.Entry) -> page.Table:
     return rows
 
 
-def memory_table(made: history.Entry) -> page.Table:
-    """Peak memory."""
-    names = ["sojourn", *made["versions"]]
+def memory_table(measured: history.Entry) -> page.Table:
+    """Returns the table of peak memory."""
+    names = ["sojourn", *measured["versions"]]
     rows = [["case", *names]]
-    for case in _ran(made):
+    for case in _ran(measured):
         of = case["medians"]
         rows.append([case["title"], *(_memory(of[name]) if name in of else "-" for name in names)])
     return rows
 
 
-def instructions_tables(made: history.Entry) -> list[page.Table]:
-    """Instructions a packet of the cases that were counted, and of the first of them by part of the
-    engine. The page's are instructions.py's."""
-    counted = [case for case in made["cases"] if case.get("instructions")]
+def instructions_tables(measured: history.Entry) -> list[page.Table]:
+    """Returns instructions per packet of each counted case, and by part of the engine for the
+    first. instructions.py fills in the page's own tables."""
+    counted = [case for case in measured["cases"] if case.get("instructions")]
     if not counted:
         return []
     [first, *_] = counted
@@ -568,12 +571,12 @@ def instructions_tables(made: history.Entry) -> list[page.Table]:
     ]
 
 
-def scale_table(made: history.Entry) -> page.Table:
-    """Cases of scale: no peers, but how much work a packet is."""
+def scale_table(measured: history.Entry) -> page.Table:
+    """Returns the cases of --scale: no peers, but the work per packet."""
     head = ["case", "simulated", "packets", "packets / CPU s", "least..greatest"]
     head += ["events a packet", "instructions a packet", "CPU s", "around it", "memory, MB"]
     rows = [head]
-    for case in made["cases"]:
+    for case in measured["cases"]:
         if "refused" in case:
             rows.append([case["title"], "refused, see below", *["-"] * (len(head) - 2)])
             continue
@@ -595,28 +598,28 @@ def scale_table(made: history.Entry) -> page.Table:
     return rows
 
 
-def refusals(made: history.Entry) -> str:
-    """The limits that were met, in the program's words."""
-    refused = [case for case in made["cases"] if "refused" in case]
+def refusals(measured: history.Entry) -> str:
+    """Returns the limits that were reached, in the program's words."""
+    refused = [case for case in measured["cases"] if "refused" in case]
     return "\n\n".join(f"{case['title']}: {case['refused']}" for case in refused)
 
 
-def peers_run(made: history.Entry) -> str:
-    ran = [case for case in _ran(made) if len(case["rates"]) > 1 and case["peers_run"]]
+def peers_run(measured: history.Entry) -> str:
+    ran = [case for case in _ran(measured) if len(case["rates"]) > 1 and case["peers_run"]]
     return "\n".join(f"- {case['title']}: {case['peers_run']}" for case in ran)
 
 
 Show = Callable[[page.Table], str | page.Table]
 
 
-def parts_of_the_page(made: history.Entry, show: Show) -> dict[str, str | page.Table]:
-    """What this run fills in: the names of the places in docs/performance.md, and the text of each."""
-    form = made["form"]
-    rows = scale_table(made) if form == "scale" else speed_table(made)
-    texts: dict[str, str | page.Table] = {"machine": about(made), "table": show(rows)}
+def parts_of_the_page(measured: history.Entry, show: Show) -> dict[str, str | page.Table]:
+    """Maps the names of the places in docs/performance.md to the text that this run fills in."""
+    form = measured["form"]
+    rows = scale_table(measured) if form == "scale" else speed_table(measured)
+    texts: dict[str, str | page.Table] = {"machine": about(measured), "table": show(rows)}
     if form == "speed":
-        texts["memory"] = show(memory_table(made))
-    if words := refusals(made):
+        texts["memory"] = show(memory_table(measured))
+    if words := refusals(measured):
         texts["refused"] = words
     return {f"bench {form}: {name}": text for name, text in texts.items()}
 
@@ -650,10 +653,10 @@ def _memory(sample: dict[str, float]) -> str:
 # ------------------------------------------------------------------------------- the command line
 
 
-def chosen(offered: list[Case], only: str | None) -> list[Case]:
-    """The case of this name, or those whose name contains it."""
-    exact = [case for case in offered if case.name == only]
-    return exact or [case for case in offered if only is None or only in case.name]
+def chosen(available: list[Case], only: str | None) -> list[Case]:
+    """Returns the case with this name, or else all cases whose name contains it."""
+    exact = [case for case in available if case.name == only]
+    return exact or [case for case in available if only is None or only in case.name]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -696,7 +699,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main() -> int:
-    """The command line."""
+    """Runs the command line."""
     options = _parser().parse_args()
     if options.child:
         child(options.child)
@@ -708,14 +711,14 @@ def main() -> int:
         if not of_form:
             return _wrong(f"{options.history} has no run of this form", "measure without --last")
         return show(of_form[-1], [], options)
-    offered = scale(options.only) if options.scale else quick() if options.quick else ALL
-    cases = chosen(offered, options.only)
+    available = scale(options.only) if options.scale else quick() if options.quick else ALL
+    cases = chosen(available, options.only)
     if not cases:
-        names = ", ".join(case.name for case in offered)
+        names = ", ".join(case.name for case in available)
         return _wrong(f"no case is called `{options.only}`", f"one of {names}")
     repeats = (3 if options.scale else 5) if options.repeats is None else options.repeats
     if repeats < 1:
-        return _wrong("--repeats must be at least 1", "5 are the least that tell a change")
+        return _wrong("--repeats must be at least 1", "at least 5 are needed to show a change")
     if build() == "checked":
         print(CHECKED, file=sys.stderr)
     peers = form == "speed" and not options.no_peers
@@ -725,16 +728,16 @@ def main() -> int:
             ns3=peer.find_ns3() if peers else None,
             speed=_counted(options),
         )
-        made = entry(form, cases, repeats, tools)
+        measured = entry(form, cases, repeats, tools)
     except peer.PeerError as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 1
-    history.append(made, options.history)
-    return show(made, history.changes(made, before), options)
+    history.append(measured, options.history)
+    return show(measured, history.changes(measured, before), options)
 
 
 def _counted(options: argparse.Namespace) -> callgrind.Speed | None:
-    """The program whose instructions are counted; None where they are not, and says why."""
+    """Returns the program to count instructions of; None if there is none, with a note why."""
     if not (options.instructions or options.quick):
         return None
     print("cargo build --release --example speed (minutes, the first time)", file=sys.stderr)
@@ -745,24 +748,28 @@ def _counted(options: argparse.Namespace) -> callgrind.Speed | None:
         return None
 
 
-def show(made: history.Entry, changes: Iterable[str], options: argparse.Namespace) -> int:
-    """In the form that was asked for; what changed is on stderr if stdout has data."""
+def show(measured: history.Entry, changes: Iterable[str], options: argparse.Namespace) -> int:
+    """Prints the entry in the requested form. If stdout has data, changes are printed on stderr."""
     as_text = not (options.json or options.markdown or options.record)
     if options.json:
-        print(json.dumps(made, indent=1))
+        print(json.dumps(measured, indent=1))
     elif options.record:
-        page.record(parts_of_the_page(made, lambda table: table), made["commit"], made["date"])
+        page.record(
+            parts_of_the_page(measured, lambda table: table), measured["commit"], measured["date"]
+        )
     elif options.markdown:
-        print(page.between_comments(parts_of_the_page(made, page.as_markdown)))
+        print(page.between_comments(parts_of_the_page(measured, page.as_markdown)))
     else:
-        print("\n\n".join(map(str, parts_of_the_page(made, page.as_text).values())))
-        if made["form"] != "scale":
-            print(*(f"\n{page.as_text(table)}" for table in instructions_tables(made)), sep="\n")
-        if ran := peers_run(made):
+        print("\n\n".join(map(str, parts_of_the_page(measured, page.as_text).values())))
+        if measured["form"] != "scale":
+            print(
+                *(f"\n{page.as_text(table)}" for table in instructions_tables(measured)), sep="\n"
+            )
+        if ran := peers_run(measured):
             print(f"\nThe peers ran:\n{ran}")
-    told = list(changes)
-    if told or not options.last:
-        lines = "\n".join(f"  {line}" for line in told or ["nothing beyond noise"])
+    change_lines = list(changes)
+    if change_lines or not options.last:
+        lines = "\n".join(f"  {line}" for line in change_lines or ["nothing beyond noise"])
         out = sys.stdout if as_text else sys.stderr
         print(f"\nSince the last run of this machine ({options.history}):\n{lines}", file=out)
     return 0

@@ -1,16 +1,15 @@
-"""The history of `make bench`: one line of JSON for each run, and what changed since the last run of
-the same machine.
+"""The history of `make bench`: one line of JSON per run, compared with the last run of the same
+machine.
 
-Two runs' repeats are compared by rank (Mann-Whitney), which assumes nothing about how the noise is
-distributed: a machine's spells make outliers. The change is the median of the ratios of each new
-repeat to each old one (Hodges-Lehmann), its interval is Moses' for 99 %. Five repeats on each side
-are the least that reach 99 %, and then a change is told only if no repeat of one side lies among
-those of the other.
+Repeats of two runs are compared by rank (Mann-Whitney), which assumes nothing about the noise's
+distribution: a busy machine causes outliers. The estimate is the median of the ratios of each new
+repeat to each old one (Hodges-Lehmann), with Moses' interval for 99 %. Reaching 99 % takes at least
+five repeats on each side. With five, a change is reported only if the two sides don't overlap.
 
-Where both runs have the same peer, a repeat counts as its ratio to the peer's of the same round.
-So a machine that is slower today, as a whole, is no change. Without a peer it is one.
+Where both runs have the same peer, a repeat counts as its ratio to the peer's in the same round.
+Then a machine that is slower as a whole shows no change. Without a peer it shows one.
 
-Instructions have hardly any noise: more than 0.5 % is a change.
+Instruction counts have hardly any noise: more than 0.5 % is a change.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "build" / "bench" / "history.jsonl"
-"""Beside the peers' programs: git ignores build/, and `make clean` leaves it."""
+"""Beside the peers' programs: git ignores build/, and `make clean` keeps this file."""
 
 CONFIDENCE = 0.99
 INSTRUCTIONS = 0.005
 PEERS = ("ns-2", "ns-3")
-"""By which repeats are paired: the first that both runs have."""
+"""The peers that repeats are paired by: the first that both runs have."""
 
 Entry = dict[str, Any]
-"""A run of the benchmark, as bench.py makes it."""
+"""The result of one benchmark run, made by bench.py."""
 
 
 @dataclass(frozen=True)
 class Shift:
-    """By what factor a quantity changed, with the interval of its confidence."""
+    """The factor by which a quantity changed, with its confidence interval."""
 
     factor: float
     low: float
@@ -51,14 +50,14 @@ class Shift:
 
 
 def append(entry: Entry, file: Path) -> None:
-    """Adds a line."""
+    """Appends one line to the file."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a", encoding="utf-8") as out:
         out.write(json.dumps(entry) + "\n")
 
 
 def read(file: Path) -> list[Entry]:
-    """The entries, oldest first. A line that was cut off, by a full disk or a kill, is left out."""
+    """Returns the entries, oldest first, without truncated lines (a full disk, a kill)."""
     if not file.exists():
         return []
     entries = []
@@ -74,19 +73,21 @@ def read(file: Path) -> list[Entry]:
 
 
 def changes(entry: Entry, before: Sequence[Entry]) -> Iterator[str]:
-    """A sentence for each change of an entry since the last of the same machine that has the same
-    case, and at the end what could not be compared."""
+    """Yields a sentence per change since the last entry of this machine with the same case.
+
+    Last comes what could not be compared.
+    """
     alike = [
         old
         for old in reversed(before)
         if old["machine"] == entry["machine"] and old["build"] == entry["build"]
     ]
-    compared, untold, unpaired = 0, 0, False
+    compared, undecided, unpaired = 0, 0, False
     for case in entry["cases"]:
         if old := _last(alike, case, "rates"):
             rate, peer = _rate_shift(entry, case, *old)
             if rate is None:
-                untold += 1
+                undecided += 1
             else:
                 compared += 1
                 unpaired |= peer is None
@@ -104,8 +105,8 @@ def changes(entry: Entry, before: Sequence[Entry]) -> Iterator[str]:
                     f"{case['case']}: {now / then - 1:+.1%} instructions a packet, "
                     f"{then:.0f} to {now:.0f}, since {_name(old[0])}{_parts(case, old[1])}"
                 )
-    if untold:
-        yield f"{untold} rates have too few repeats to tell: 5 of each side are the least"
+    if undecided:
+        yield f"{undecided} rates have too few repeats: at least 5 on each side are needed"
     if not compared:
         yield "nothing of this machine in the history to compare with"
     elif unpaired:
@@ -113,7 +114,7 @@ def changes(entry: Entry, before: Sequence[Entry]) -> Iterator[str]:
 
 
 def _last(alike: Iterable[Entry], case: dict[str, Any], what: str) -> tuple[Entry, Any] | None:
-    """The last entry that has this case in the same lengths, and the case in it."""
+    """Returns the last entry that has this case in the same lengths, and its case."""
     if not case.get(what):
         return None
     for entry in alike:
@@ -151,7 +152,7 @@ def _times(factor: float) -> str:
 
 
 def _parts(case: dict[str, Any], old: dict[str, Any]) -> str:
-    """The part of the engine that changed most."""
+    """Returns the part of the engine that changed most."""
     now, then = case["instructions"]["parts"], old["instructions"]["parts"]
     more = {name: now[name] - then.get(name, 0) for name in now}
     most = max(more, key=lambda name: abs(more[name]))
@@ -164,8 +165,8 @@ def _parts(case: dict[str, Any], old: dict[str, Any]) -> str:
 def shift(
     before: Sequence[float], after: Sequence[float], confidence: float = CONFIDENCE
 ) -> Shift | None:
-    """By what factor `after` is greater than `before`: Hodges and Lehmann's estimate, Moses'
-    interval. None: too few of them for any interval of this confidence."""
+    """Returns by what factor `after` exceeds `before`: Hodges-Lehmann estimate, Moses' interval.
+    None if there are too few samples for an interval of this confidence."""
     left_out = _left_out(len(before), len(after), confidence)
     if left_out is None:
         return None
@@ -175,8 +176,8 @@ def shift(
 
 
 def _left_out(m: int, n: int, confidence: float) -> int | None:
-    """How many of the least and of the greatest of m n differences lie outside the interval: the
-    greatest k with P(U < k) at most half of what the confidence leaves, U being Mann and Whitney's."""
+    """Returns how many of the smallest and of the largest of m n differences lie outside the
+    interval: the greatest k with P(U < k) <= (1 - confidence) / 2, where U is Mann-Whitney's."""
     if m == 0 or n == 0:
         return None
     each_side = (1 - confidence) / 2 * math.comb(m + n, m)
@@ -189,10 +190,11 @@ def _left_out(m: int, n: int, confidence: float) -> int | None:
 
 @cache
 def _arrangements(m: int, n: int, u: int) -> int:
-    """Of the orders of m + n values, those in which u pairs have the one of n before that of m."""
+    """Counts the orders of m + n values with U = u: in u pairs the n-value is before the
+    m-value."""
     if u < 0:
         return 0
     if m == 0 or n == 0:
         return int(u == 0)
-    # The greatest is one of m, and then it has all n before it, or one of n.
+    # The largest value is from m, after all n values, or it is from n.
     return _arrangements(m - 1, n, u - n) + _arrangements(m, n - 1, u)

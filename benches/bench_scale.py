@@ -1,7 +1,7 @@
-"""Scenarios of scale for bench.py, written by program: many flows, fast links, many links, an hour.
+"""Generates large scenarios for bench.py: many flows, fast links, many links, an hour.
 
-Many flows keep their share: 1 Mbit/s each, of which 100 ms are 8 packets, and a limit that grows
-with the rate, so that CoDel and not the limit decides.
+With many flows the share per flow stays at 1 Mbit/s, of which 100 ms are 8 packets. The queue's
+limit grows with the rate, so that CoDel decides and not the limit.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ HOPS = 100
 
 @dataclass(frozen=True)
 class Scale:
-    """One line of the table."""
+    """A row of the table."""
 
     name: str
     title: str
     text: str
     lengths: Lengths | None
-    """For the count of instructions; None where it would take too long."""
+    """The lengths for counting instructions; None where counting would take too long."""
     by_name_only: bool = False
-    """What finds a limit is run when it is asked for."""
+    """A case that finds a limit runs only when it is named."""
 
 
 def many_flows(count: int, seconds: int) -> str:
@@ -48,7 +48,7 @@ congestion = "reno"
 
 
 def fast_link(gbps: int, seconds: int) -> str:
-    # Of 20 ms a receive buffer of 6 MiB lets 1.6 Gbit/s pass: ten flows fill 10 Gbit/s.
+    # At 20 ms a receive buffer of 6 MiB limits a flow to 1.6 Gbit/s: ten flows fill 10 Gbit/s.
     return f"""
 title = "10 CUBIC flows over fq_codel, {gbps} Gbit/s"
 duration = "{seconds} s"
@@ -68,11 +68,11 @@ congestion = "cubic"
 """
 
 
-def _link(one: str, other: str, rate: str, delay: str) -> str:
+def _link(source: str, target: str, rate: str, delay: str) -> str:
     return f"""
 [[link]]
-from = "{one}"
-to = "{other}"
+from = "{source}"
+to = "{target}"
 rate = "{rate}"
 delay = "{delay}"
 qdisc = "fq_codel"
@@ -98,7 +98,7 @@ congestion = "cubic"
 
 
 def tree(branches: int, leaves: int) -> str:
-    """A server, its branches and their leaves, each leaf the bottleneck of one download."""
+    """Builds a server, branches and leaves. Each leaf is the bottleneck of one download."""
     links = [_link("server", "root", "20 Gbit/s", "5 ms")]
     flows = []
     for i in range(branches):
@@ -124,7 +124,7 @@ warmup = "1 s"
 
 
 def all_cases(home_line: str) -> list[Scale]:
-    """The table. `home_line` is the text of an hour of scenarios/home-uplink.toml."""
+    """Returns all cases. `home_line` is the text of an hour of scenarios/home-uplink.toml."""
     flows = [
         (10, 600, Lengths(2, 10, 40)),
         (100, 120, Lengths(2, 5, 15)),

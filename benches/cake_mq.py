@@ -2,9 +2,9 @@
 
     python benches/cake_mq.py [--engine sim,kernel-7.3] [--only NAME,...] [--figure docs/cake-mq.png] DIR
 
-Runs the examples card-queues, card-skew, card-siblings and card-mq, each with its own seeds, keeps the
-Runs in DIR (what is there is not run again), prints the tables in Markdown and draws the figure. A
-kernel runs what it can: its `sync_time` is fixed.
+Runs the examples card-queues, card-skew, card-siblings and card-mq, each with its own seeds, and
+stores the Runs in DIR, where existing Runs are reused. Prints the tables in Markdown and draws the
+figure. A kernel engine leaves out scenarios that set `sync_time`, because a kernel's is fixed.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ WHOLE_MBPS = 1000 * 1448 / 1514
 
 
 def variants(name: str, engine: str) -> list[Scenario]:
-    """What of an example this engine can run."""
+    """Returns the variants of an example that this engine can run."""
     every = sojourn.load(name).variants()
     return [one for one in every if engine == "sim" or "sync_time" not in one.to_toml()]
 
 
 def runs_of(name: str, engine: str, out: Path) -> list[Run]:
-    """Those of an example, in the order of its variants."""
+    """Returns the Runs of an example, in the order of its variants."""
     wanted = variants(name, engine)
     there = [Run.open(meta.parent) for meta in out.glob("*/meta.json")]
-    kept = {run.meta.label: run for run in there}
-    if all(one.label in kept for one in wanted):
-        return [kept[one.label] for one in wanted]
+    stored = {run.meta.label: run for run in there}
+    if all(one.label in stored for one in wanted):
+        return [stored[one.label] for one in wanted]
     return sojourn.run_all(wanted, engine=engine, out=out, force=True)
 
 
 def shares_by_hash(queues: int, flows: int = 8) -> float:
-    """Jain's index on average, where each flow has an equal part of its queue's equal part."""
+    """Returns Jain's index on average: queues share the rate equally, and so do a queue's flows."""
     rng = random.Random(1)
 
     def one() -> float:
@@ -58,13 +58,13 @@ def shares_by_hash(queues: int, flows: int = 8) -> float:
 
 
 def with_siblings(gap_ns: float, sync_ns: float, siblings: int = 3) -> float:
-    """The part of the rate that a queue has on average, by the formula of docs/cake-mq.md."""
+    """Returns a queue's mean share of the rate, by the formula of docs/cake-mq.md."""
     chance = min(1.0, sync_ns / gap_ns)
     return (1 - (1 - chance) ** (siblings + 1)) / ((siblings + 1) * chance)
 
 
-def said(value: dict[str, float], digits: int) -> str:
-    """A mean with its 95 % interval."""
+def mean_ci(value: dict[str, float], digits: int) -> str:
+    """Formats a mean with its 95 % interval."""
     return f"{value['mean']:.{digits}f} ± {value['ci95']:.{digits}f}"
 
 
@@ -83,8 +83,8 @@ def queues_table(runs: dict[str, Sequence[Run]]) -> Iterator[str]:
         for run in its:
             found, queues = numbers(run), setting(run, "bottleneck.queues")
             yield (
-                f"| {engine} | {queues} | {said(found['probes'][0]['rtt_ms']['p95'], 1)} |"
-                f" {said(found['groups'][0]['goodput_mbps'], 1)} | {said(found['jain'], 2)} |"
+                f"| {engine} | {queues} | {mean_ci(found['probes'][0]['rtt_ms']['p95'], 1)} |"
+                f" {mean_ci(found['groups'][0]['goodput_mbps'], 1)} | {mean_ci(found['jain'], 2)} |"
                 f" {shares_by_hash(queues):.2f} |"
             )
 
@@ -95,9 +95,9 @@ def flows_table(runs: dict[str, Sequence[Run]], key: str) -> Iterator[str]:
     for engine, its in runs.items():
         for run in its:
             flows = [flow for flow in numbers(run)["flows"] if flow["kind"] == "bulk"]
-            each = ", ".join(said(flow["goodput_mbps"], 1) for flow in flows)
+            each = ", ".join(mean_ci(flow["goodput_mbps"], 1) for flow in flows)
             probes = numbers(run)["probes"]
-            ping = f"; ping p95 {said(probes[0]['rtt_ms']['p95'], 1)} ms" if probes else ""
+            ping = f"; ping p95 {mean_ci(probes[0]['rtt_ms']['p95'], 1)} ms" if probes else ""
             yield f"| {engine} | `{setting(run, key)}` | {each}{ping} |"
 
 
@@ -115,12 +115,12 @@ def siblings_table(runs: dict[str, Sequence[Run]]) -> Iterator[str]:
             part = with_siblings(gap_ns(udp), sync_ns(run))
             yield (
                 f"| {engine} | {sync_ns(run) // 1000} | {udp} |"
-                f" {said(numbers(run)['groups'][0]['goodput_mbps'], 0)} | {WHOLE_MBPS * part:.0f} |"
+                f" {mean_ci(numbers(run)['groups'][0]['goodput_mbps'], 0)} | {WHOLE_MBPS * part:.0f} |"
             )
 
 
 def gap_ns(rate: str) -> float:
-    """Between datagrams of 1500 bytes."""
+    """Returns the gap between datagrams of 1500 bytes."""
     return 12e12 / (float(rate.split()[0]) * 1e6)
 
 
@@ -129,9 +129,9 @@ COLOURS = {20_000: "#56B4E9", 200_000: "#0072B2", 2_000_000: "#CC79A7"}
 
 
 def figure(runs: dict[str, dict[str, Sequence[Run]]], path: Path) -> None:
-    """Three panels: by a hash, by uneven pins, beside siblings that need little."""
+    """Draws three panels: flows by hash, pinned unevenly, and beside siblings with little load."""
     plt.rcParams.update({"font.size": 9})
-    whole, (by_hash, skewed, beside) = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
+    drawing, (by_hash, skewed, beside) = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
     marks = {"sim": ("o", "simulator"), "kernel-7.3": ("x", "Linux 7.3")}
 
     for engine, its in runs.get("card-queues", {}).items():
@@ -184,7 +184,7 @@ def figure(runs: dict[str, dict[str, Sequence[Run]]], path: Path) -> None:
     rates = [1, 2, 3, 5, 8, 12, 20, 35, 60, 100, 200]
     for sync, colour in COLOURS.items():
         part = [WHOLE_MBPS * with_siblings(gap_ns(f"{rate} Mbit/s"), sync) for rate in rates]
-        # What the datagrams take of the rate is not the downloads'.
+        # The datagrams' share of the rate is not available to the downloads.
         most = [WHOLE_MBPS - 3 * rate * 1448 / 1472 for rate in rates]
         beside.plot(rates, list(map(min, part, most)), "--", lw=1, color=colour)
     for engine, its in runs.get("card-siblings", {}).items():
@@ -210,7 +210,7 @@ def figure(runs: dict[str, dict[str, Sequence[Run]]], path: Path) -> None:
     beside.legend(frameon=False, fontsize=8)
     for panel in (by_hash, skewed, beside):
         panel.spines[["top", "right"]].set_visible(False)
-    whole.savefig(path, dpi=130)
+    drawing.savefig(path, dpi=130)
 
 
 def main() -> None:
@@ -219,12 +219,12 @@ def main() -> None:
     parser.add_argument("--engine", default="sim,kernel-7.3")
     parser.add_argument("--only", default=",".join(EXAMPLES))
     parser.add_argument("--figure", type=Path)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     runs: dict[str, dict[str, Sequence[Run]]] = {}
-    for name in asked.only.split(","):
-        for engine in asked.engine.split(","):
-            kept = runs_of(name, engine, asked.out / engine / name)
-            runs.setdefault(name, {})[engine] = kept
+    for name in options.only.split(","):
+        for engine in options.engine.split(","):
+            stored = runs_of(name, engine, options.out / engine / name)
+            runs.setdefault(name, {})[engine] = stored
         tables = {
             "card-queues": queues_table,
             "card-siblings": siblings_table,
@@ -233,8 +233,8 @@ def main() -> None:
         }
         print(f"\n{name}\n")
         print("\n".join(tables[name](runs[name])), flush=True)
-    if asked.figure is not None:
-        figure(runs, asked.figure)
+    if options.figure is not None:
+        figure(runs, options.figure)
 
 
 if __name__ == "__main__":

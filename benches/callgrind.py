@@ -1,13 +1,14 @@
-"""Instructions a packet, by valgrind's callgrind: a number that no other work on the machine moves.
+"""Counts instructions per packet with valgrind's callgrind. Other work on the machine has no effect
+on this number.
 
-The program `speed` (crates/scenario/examples) runs a scenario twice, for two lengths. What start-up
-and slow start take falls out of the difference, which is divided by the difference of the delivered
-packets. The difference also tells which part of the engine the instructions belong to. In the
-release callgrind counts by source file: inlined code counts for the file in which it is written. The
-build of the tests (`checked`) may be without the numbers of lines, so there it counts by function,
-and inlined code for the function that it is in.
+The program `speed` (crates/scenario/examples) runs a scenario for two lengths. The difference of
+the instructions is divided by the difference of the delivered packets, so start-up and slow start
+cancel out. The difference is also split by part of the engine. In a release build callgrind counts
+by source file: inlined code counts for the file in which it is written. The tests' build
+(`checked`) may lack line numbers. There callgrind counts by function: inlined code counts for the
+calling function.
 
-valgrind is the host's. Where it has none, Debian's package is unpacked below the user's cache.
+The host's valgrind is used. Without one, Debian's package is unpacked below the user's cache.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ REST = "Rust's library, inlined into all of these, and the rest"
 
 @dataclass(frozen=True)
 class Lengths:
-    """Two lengths of a scenario, in seconds, with one warm-up. `speed` cuts a warm-up to half of the
-    length, so it must not be longer than that."""
+    """Two lengths of a scenario and its warm-up, in seconds. `speed` limits a warm-up to half of
+    the length, so it must not be longer than that."""
 
     warmup_s: int
     short_s: int
@@ -56,11 +57,11 @@ class Lengths:
 
 @dataclass(frozen=True)
 class Speed:
-    """The program `speed`, and the valgrind that counts it."""
+    """The program `speed`, and the valgrind that counts its instructions."""
 
     path: Path
     build: str
-    """`release`, or `checked`: as tests run it."""
+    """`release`, or `checked` (the build that tests run)."""
     valgrind: Valgrind
 
 
@@ -68,7 +69,7 @@ class Speed:
 class Valgrind:
     path: Path
     tools: Path | None
-    """Where its tools lie, of one that is not installed."""
+    """The folder of valgrind's tools, if valgrind is not installed."""
 
     def run(self, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
         more = {} if self.tools is None else {"VALGRIND_LIB": str(self.tools)}
@@ -82,32 +83,32 @@ class Valgrind:
 
     @property
     def version(self) -> str:
-        """As in 3.19.0."""
+        """Returns the version, such as 3.19.0."""
         return self.run(["--version"]).stdout.strip().removeprefix("valgrind-")
 
 
 @dataclass(frozen=True)
 class Count:
-    """Instructions, by part of the engine, and delivered packets."""
+    """Instructions by part of the engine, and delivered packets."""
 
     packets: int
     parts: Mapping[str, int]
 
 
 class NoToolError(Exception):
-    """What counts, or builds what is counted, can't be had; in words."""
+    """valgrind or `speed` is not available. The text is the reason."""
 
 
 def valgrind(cache: Path | None = None) -> Valgrind:
-    """The host's, or Debian's package, unpacked into the user's cache without root.
+    """Returns the host's valgrind, or Debian's package unpacked into the user's cache without root.
 
     Raises:
-        NoToolError: neither can be had.
+        NoToolError: neither is available.
     """
-    if cache is None and (found := shutil.which("valgrind")) is not None:
-        return Valgrind(Path(found), None)
+    if cache is None and (installed := shutil.which("valgrind")) is not None:
+        return Valgrind(Path(installed), None)
     folder = cache or CACHE
-    # The package's `valgrind` is a script that begins this.
+    # The package's `valgrind` is a script that starts this program.
     unpacked = Valgrind(folder / "usr/bin/valgrind.bin", folder / "usr/libexec/valgrind")
     if not unpacked.path.exists():
         from sojourn.engine.kernel.guest import GuestError, packages
@@ -117,7 +118,7 @@ def valgrind(cache: Path | None = None) -> Valgrind:
             folder.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=folder.parent) as making:
                 packages.unpack([package], Path(making) / "new")
-                # Another process may have been quicker.
+                # Another process may have unpacked the package first.
                 with contextlib.suppress(OSError):
                     (Path(making) / "new").rename(folder)
         except GuestError as error:
@@ -130,16 +131,18 @@ def valgrind(cache: Path | None = None) -> Valgrind:
 
 
 def program(build: str = "release") -> Speed:
-    """The program `speed`, built if need be: minutes for the release, the first time. For `checked`
-    it is of the crates that `make dev` has built.
+    """Builds the program `speed` if necessary (minutes for the first release build).
+
+    A `checked` build reuses the crates that `make dev` has built.
 
     Raises:
-        NoToolError: it can't be built, or valgrind can't be had.
+        NoToolError: it can't be built, or valgrind is not available.
     """
     tool = valgrind()
     if shutil.which("cargo") is None:
         raise NoToolError("cargo is not installed (Debian: apt-get install cargo-web)")
-    # With the extension, what the crates ask of other people's is what it was for the extension.
+    # Built with the extension, so that the dependencies have the same features as for the
+    # extension.
     words = ["--profile", build, "-p", "sojourn-core", "-p", "scenario", "--example", "speed"]
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     done = subprocess.run(
@@ -148,7 +151,7 @@ def program(build: str = "release") -> Speed:
         capture_output=True,
         text=True,
         check=False,
-        # A folder of its own for the program alone: `cargo test` builds one of this name.
+        # A separate folder for this program: `cargo test` builds a program with the same name.
         env={
             "CARGO_BUILD_BUILD_DIR": str(target),
             **os.environ,
@@ -163,7 +166,8 @@ def program(build: str = "release") -> Speed:
 
 
 def per_packet(speed: Speed, scenario: Path, lengths: Lengths) -> dict[str, float]:
-    """Instructions a packet, by part of the engine (PARTS, REST); their sum is the whole."""
+    """Returns instructions per packet by part of the engine (PARTS, REST), which sum to the
+    total."""
     long = counted(speed, scenario, lengths.long_s)
     short = counted(speed, scenario, lengths.short_s)
     packets = long.packets - short.packets
@@ -174,12 +178,12 @@ def per_packet(speed: Speed, scenario: Path, lengths: Lengths) -> dict[str, floa
 
 
 def part(file: str) -> str:
-    """The part of the engine that a source file is of."""
+    """Returns the part of the engine that a source file belongs to."""
     return next((name for name, path in PARTS if path in file), REST)
 
 
 def part_of_function(function: str) -> str:
-    """The part of the engine that a function is of, by its name as callgrind has it:
+    """Returns the part of the engine that a function belongs to, by the name that callgrind prints:
     `<sim::inbox::Inbox>::take`."""
     name = function.lstrip("<&[").removeprefix("mut ")
     prefixes = [(part, _module(path)) for part, path in PARTS]
@@ -187,13 +191,13 @@ def part_of_function(function: str) -> str:
 
 
 def _module(path: str) -> str:
-    """`sim::inbox::` of crates/sim/src/inbox.rs."""
+    """Returns the module of a file: `sim::inbox::` for crates/sim/src/inbox.rs."""
     inside = path.removeprefix("crates/").removesuffix(".rs").replace("/src/", "/")
     return "::".join([*inside.strip("/").split("/"), ""])
 
 
 def counted(speed: Speed, scenario: Path, seconds: int) -> Count:
-    """One run of `speed` under callgrind."""
+    """Runs `speed` once under callgrind."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "callgrind.out"
         done = speed.valgrind.run(
@@ -219,24 +223,26 @@ def counted(speed: Speed, scenario: Path, seconds: int) -> Count:
 
 
 def by_file(text: str) -> dict[str, int]:
-    """Instructions by source file."""
+    """Returns instructions by source file."""
     return _by(text, {"fl", "fi", "fe"}, {"cfi", "cfl"})
 
 
 def by_function(text: str) -> dict[str, int]:
-    """Instructions by function."""
+    """Returns instructions by function."""
     return _by(text, {"fn"}, {"cfn"})
 
 
 def _by(text: str, here: set[str], called: set[str]) -> dict[str, int]:
-    """Instructions by what these lines name, from callgrind's output (its manual, "Callgrind Format
-    Specification"). `called`: the lines that name where a call goes.
+    """Parses callgrind's output (its manual, "Callgrind Format Specification").
 
-    A name is written once, with a number, and named by the number from then on. A line of numbers
-    after `calls=` is what the callee took, which is counted where the callee is.
+    Returns instructions by the names in the lines `here`. `called`: the lines that name a call's
+    target.
+
+    The first occurrence of a name has a number, which stands for the name from then on. A line of
+    numbers after `calls=` is the callee's cost, which is counted at the callee.
     """
     names: dict[str, str] = {}
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     at, of_a_call = "", False
     for line in text.splitlines():
         kind = line.partition("=")[0]
@@ -252,6 +258,6 @@ def _by(text: str, here: set[str], called: set[str]) -> dict[str, int]:
             of_a_call = True
         elif line[:1] in "0123456789+-*" and (numbers := line.split()) and len(numbers) > 1:
             if not of_a_call:
-                found[at] += int(numbers[1])
+                counts[at] += int(numbers[1])
             of_a_call = False
-    return dict(found)
+    return dict(counts)

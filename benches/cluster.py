@@ -1,13 +1,15 @@
-"""What a second worker of a cluster adds: runs of two minutes by one worker and by two, on loopback;
-and a thousand short runs of which a worker dies in the middle.
+"""Measures the gain from a second worker in a cluster, on loopback, with runs of two minutes.
+
+It also kills a worker in the middle of a thousand short runs.
 
     python benches/cluster.py
     python benches/cluster.py --runs 50 --short 200 --json
 
-Each worker is a process of one thread, so two need two cores that nobody else uses. It prints the
-wall times, how many times as quick two are (1.7 is wanted, on an idle machine), and the CPU time
-that a seed costs who asks and the workers: who asks can feed as many workers as their ratio. It ends
-with 1 if a seed is missing or differs from a run alone. Nothing is asserted of times.
+Each worker is a process of one thread, so two workers need two idle cores. It prints the wall
+times, the speed-up by the second worker (1.7 is wanted, on an idle machine), and the CPU time per
+seed of the client and of the workers. The ratio of these two is the number of workers that one
+client can keep busy. The exit status is 1 if a seed is missing or differs from a run without a
+cluster. No time is asserted.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ start = "uniform 0 s .. 1 s"
 
 @dataclass
 class Cluster:
-    """A scheduler, and workers of one thread."""
+    """A scheduler, and workers of one thread each."""
 
     address: str
     workers: list[subprocess.Popen[bytes]]
@@ -53,7 +55,7 @@ class Cluster:
 
 @contextmanager
 def cluster(folder: Path, count: int) -> Iterator[Cluster]:
-    """So many workers, until the block ends."""
+    """Starts `count` workers, and ends them after the block."""
     from distributed import Client
 
     file = folder / f"scheduler-{count}.json"
@@ -84,19 +86,19 @@ SHORT = sojourn.loads(SCENARIO)
 LONG = SHORT.with_(duration="120 s")
 
 
-def made(
-    what: sojourn.Scenario,
+def simulated(
+    scenario: sojourn.Scenario,
     runs: int,
     at: str | None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Run:
-    """So many seeds, all of them made now."""
-    return sojourn.run(what, seeds=runs, cluster=at, fresh=True, progress=progress)
+    """Simulates `runs` seeds, none from the cache."""
+    return sojourn.run(scenario, seeds=runs, cluster=at, fresh=True, progress=progress)
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a sweep took, s."""
+    """The time that a sweep took, in seconds."""
 
     wall: float
     asking_cpu: float
@@ -104,11 +106,11 @@ class Cost:
 
 
 def timed(folder: Path, workers: int, runs: int) -> tuple[Cost, Run]:
-    """A sweep of long runs by so many workers."""
+    """Measures a sweep of long runs by `workers` workers."""
     with cluster(folder, workers) as there:
-        made(LONG, 2 * workers, there.address)
+        simulated(LONG, 2 * workers, there.address)
         began, own, theirs = time.monotonic(), own_cpu_s(), cpu_s(there.workers)
-        run = made(LONG, runs, there.address)
+        run = simulated(LONG, runs, there.address)
         wall = time.monotonic() - began
         return Cost(wall, own_cpu_s() - own, cpu_s(there.workers) - theirs), run
 
@@ -119,7 +121,7 @@ def own_cpu_s() -> float:
 
 
 def cpu_s(processes: list[subprocess.Popen[bytes]]) -> float:
-    """That processes which run have taken (proc(5))."""
+    """Returns the CPU time of running processes (proc(5))."""
     ticks = 0
     for process in processes:
         behind_the_name = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -128,50 +130,50 @@ def cpu_s(processes: list[subprocess.Popen[bytes]]) -> float:
 
 
 def died(folder: Path, runs: int) -> Run:
-    """A sweep by three workers, one of which is killed in the middle."""
+    """Runs a sweep with three workers and kills one in the middle."""
     with cluster(folder, 3) as there:
 
         def kill(p: Progress) -> None:
             if p.finished >= runs // 3:
                 there.workers[0].kill()
 
-        return made(SHORT, runs, there.address, kill)
+        return simulated(SHORT, runs, there.address, kill)
 
 
 def main() -> int:
-    asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    asked.add_argument("--runs", type=int, default=200, metavar="N", help="long ones")
-    asked.add_argument("--short", type=int, default=1000, metavar="N", help="short ones")
-    asked.add_argument("--json", action="store_true")
-    given = asked.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--runs", type=int, default=200, metavar="N", help="long ones")
+    parser.add_argument("--short", type=int, default=1000, metavar="N", help="short ones")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        # Of the store of who measures nothing is taken, and nothing put.
+        # The user's store of seeds is neither read nor written.
         os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
-        by_one, one = timed(folder, 1, given.runs)
-        by_two, two = timed(folder, 2, given.runs)
-        survived = died(folder, given.short)
-        pairs = [(one, LONG), (two, LONG), (survived, SHORT)]
+        by_one, single = timed(folder, 1, options.runs)
+        by_two, two = timed(folder, 2, options.runs)
+        survived = died(folder, options.short)
+        pairs = [(single, LONG), (two, LONG), (survived, SHORT)]
         same = all(
-            run.meta.checksums == made(what, len(run.seeds), None).meta.checksums
-            for run, what in pairs
+            run.meta.checksums == simulated(scenario, len(run.seeds), None).meta.checksums
+            for run, scenario in pairs
         )
-    found = {
-        "runs": given.runs,
+    results = {
+        "runs": options.runs,
         "one_worker_s": round(by_one.wall, 2),
         "two_workers_s": round(by_two.wall, 2),
         "ratio": round(by_one.wall / by_two.wall, 2),
-        "asking_cpu_ms_a_seed": round(1e3 * by_two.asking_cpu / given.runs, 2),
-        "workers_cpu_ms_a_seed": round(1e3 * by_two.workers_cpu / given.runs, 2),
-        "short_runs": given.short,
+        "asking_cpu_ms_a_seed": round(1e3 * by_two.asking_cpu / options.runs, 2),
+        "workers_cpu_ms_a_seed": round(1e3 * by_two.workers_cpu / options.runs, 2),
+        "short_runs": options.short,
         "finished_though_a_worker_died": len(survived.seeds),
         "tables_as_alone": same,
     }
-    if given.json:
-        print(json.dumps(found, indent=2))
+    if options.json:
+        print(json.dumps(results, indent=2))
     else:
-        print("\n".join(f"{key}: {value}" for key, value in found.items()))
-    return 0 if same and len(survived.seeds) == given.short else 1
+        print("\n".join(f"{key}: {value}" for key, value in results.items()))
+    return 0 if same and len(survived.seeds) == options.short else 1
 
 
 if __name__ == "__main__":

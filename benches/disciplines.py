@@ -1,10 +1,10 @@
-"""What a packet costs with each queue discipline, in instructions (callgrind.py): no other work on the
-machine moves them.
+"""Counts instructions per packet with each queue discipline (callgrind.py). Other work on the
+machine has no effect on the counts.
 
     python benches/disciplines.py [--record] [WORDS ...]
 
-Ten CUBIC flows share 100 Mbit/s. *Of its own* are those in crates/qdisc; what of Rust's library is
-inlined there counts elsewhere. The whole also has what other drops and delays cost TCP.
+Ten CUBIC flows share 100 Mbit/s. *Of its own* are the instructions in crates/qdisc; inlined code of
+Rust's library counts elsewhere. The total includes TCP's cost of other drops and delays.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PLACE = "bench disciplines: table"
 
 
 def counted(speed: callgrind.Speed, words: str) -> tuple[float, float]:
-    """Instructions a packet: all, and the discipline's own."""
+    """Returns instructions per packet: in total, and the discipline's own."""
     text = CASE.read_text(encoding="utf-8").replace('"fq_codel"', f'"{words}"')
     text = text.replace('warmup   = "10 s"', f'warmup   = "{LENGTHS.warmup_s} s"')
     with tempfile.TemporaryDirectory() as folder:
@@ -69,9 +69,9 @@ def main() -> None:
         raise SystemExit(f"error: {missing}") from None
     rows = [("discipline", "instructions a packet", "of its own")]
     for words in options.words:
-        whole, own = counted(speed, words)
-        rows.append((f"`{words}`", f"{whole:.0f}", f"{own:.0f}"))
-        print(f"{words}: {whole:.0f}, {own:.0f}", file=sys.stderr, flush=True)
+        total, own = counted(speed, words)
+        rows.append((f"`{words}`", f"{total:.0f}", f"{own:.0f}"))
+        print(f"{words}: {total:.0f}, {own:.0f}", file=sys.stderr, flush=True)
     print(page.as_text(rows))
     if options.record:
         of = bench.tree_and_machine()

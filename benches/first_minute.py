@@ -1,15 +1,15 @@
-"""The first minutes of a user: `make demo` in a fresh clone, by step, with nothing cached but what the
-registries give.
+"""Measures a user's first minutes: the steps of `make demo` in a fresh clone, with empty caches.
 
-    python benches/first_minute.py                a clone of what is committed here, then `make demo`: minutes
-    python benches/first_minute.py --test         `make test` instead, in another fresh clone: a quarter of an hour
+    python benches/first_minute.py                clones this commit, then `make demo`: minutes
+    python benches/first_minute.py --test         `make test` in another clone: a quarter of an hour
     python benches/first_minute.py --test --record
-    python benches/first_minute.py --keep FOLDER  leaves the clone and what is said by each step there
+    python benches/first_minute.py --keep FOLDER  keeps the clone and each step's output there
 
-The clone has a target folder, a virtual environment, a cargo home, a pip cache and a cache folder of
-its own, all of them empty. Rust, Python, make and the C linker are the host's, and so are cargo's and
-pip's settings (a mirror, say). Clock time is that of a machine that does nothing else; CPU seconds depend
-on it less. `--record` keeps the table for docs/performance.md and CONTRIBUTING.md, with commit and date.
+The clone has its own target folder, virtual environment, cargo home, pip cache and cache folder,
+all of them empty. Rust, Python, make and the C linker are the host's, and so are the settings of
+cargo and pip (a mirror, for example). Clock times assume an idle machine; CPU seconds depend less
+on that. `--record` stores the table for docs/performance.md and CONTRIBUTING.md, with commit and
+date.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ STEPS = (
     ("extension", f"{VENV}/.core"),
     ("demo", "demo"),
 )
-"""The steps of `make demo`, each by its target, in make's own order."""
+"""The steps of `make demo` with their targets, in make's order."""
 EXTENSION = "extension"
 CACHES = ("CARGO_TARGET_DIR", "CARGO_BUILD_BUILD_DIR", "CARGO_BUILD_TARGET_DIR", "MYPY_CACHE_DIR")
-"""Variables that would bring what another clone has built."""
+"""Variables that would reuse the builds of another clone."""
 WRAPPER = """#!/usr/bin/env bash
 # Of each crate: when it was compiled, the CPU seconds, and where its manifest lies.
 TIMEFORMAT='%U %S'
@@ -57,18 +57,18 @@ exit $status
 
 @dataclass(frozen=True)
 class Spent:
-    """What a step took."""
+    """The time that a step took."""
 
     step: str
     clock_s: float
     cpu_s: float
     part: bool = False
-    """Of the step above it: counted there already."""
+    """Part of the step above, whose time includes this one."""
 
 
 @dataclass(frozen=True)
 class Crate:
-    """A crate that was compiled."""
+    """A compiled crate."""
 
     ended: float
     """Seconds since the epoch."""
@@ -77,14 +77,14 @@ class Crate:
 
 
 class StepError(Exception):
-    """A step failed; what it said."""
+    """A step failed. The text contains its output."""
 
 
 def empty(folder: Path) -> dict[str, str]:
-    """An environment whose caches are empty folders in this one."""
-    kept = {name: value for name, value in os.environ.items() if name not in CACHES}
-    kept.pop("PYTHONDONTWRITEBYTECODE", None)
-    kept.pop("CI", None)
+    """Returns an environment whose caches are empty folders in `folder`."""
+    variables = {name: value for name, value in os.environ.items() if name not in CACHES}
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
+    variables.pop("CI", None)
     cargo = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
     own = folder / "cargo"
     own.mkdir(parents=True)
@@ -92,7 +92,7 @@ def empty(folder: Path) -> dict[str, str]:
         if (cargo / name).is_file():
             shutil.copy(cargo / name, own / name)
     return {
-        **kept,
+        **variables,
         "CARGO_HOME": str(own),
         "PIP_CACHE_DIR": str(folder / "pip"),
         "XDG_CACHE_HOME": str(folder / "cache"),
@@ -102,10 +102,10 @@ def empty(folder: Path) -> dict[str, str]:
 
 
 def run(words: Sequence[str], cwd: Path, env: dict[str, str], log: Path) -> tuple[float, float]:
-    """Clock and CPU seconds of a command, whose output is kept in `log`.
+    """Returns clock and CPU seconds of a command, and writes its output to `log`.
 
     Raises:
-        StepError: it failed.
+        StepError: the command failed.
     """
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     with log.open("a", encoding="utf-8") as out:
@@ -113,21 +113,21 @@ def run(words: Sequence[str], cwd: Path, env: dict[str, str], log: Path) -> tupl
     took = time.monotonic() - began
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
-        said = log.read_text(encoding="utf-8", errors="replace")
-        named = "".join(f"{line}\n" for line in said.splitlines() if line.startswith("FAILED "))
-        raise StepError(f"{' '.join(words)} ended with {done.returncode}:\n{named}{said[-3000:]}")
+        output = log.read_text(encoding="utf-8", errors="replace")
+        named = "".join(f"{line}\n" for line in output.splitlines() if line.startswith("FAILED "))
+        raise StepError(f"{' '.join(words)} ended with {done.returncode}:\n{named}{output[-3000:]}")
     return took, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def cloned(folder: Path, env: dict[str, str]) -> tuple[Path, Spent]:
-    """What is committed here, in a new folder."""
+    """Clones this commit into a new folder."""
     tree = folder / "sojourn"
     words = ["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(tree)]
     return tree, Spent("clone", *run(words, folder, env, folder / "clone.log"))
 
 
 def demo(folder: Path) -> Iterator[Spent]:
-    """The steps of `make demo`, as they end."""
+    """Yields the steps of `make demo` as they end."""
     env = empty(folder)
     wrapper = folder / "rustc"
     wrapper.write_text(WRAPPER, encoding="utf-8")
@@ -144,7 +144,7 @@ def demo(folder: Path) -> Iterator[Spent]:
 
 
 def crates(log: Path, tree: Path, since: float) -> list[Crate]:
-    """Those that were compiled since then."""
+    """Returns the crates that were compiled after `since`."""
     found = []
     for line in log.read_text(encoding="utf-8").splitlines():
         ended, *spent, manifest = line.split(" ", 3)
@@ -153,34 +153,36 @@ def crates(log: Path, tree: Path, since: float) -> list[Crate]:
     return [crate for crate in found if crate.ended >= since]
 
 
-def extension(compiled: Sequence[Crate], began: float, whole: Spent) -> Iterator[Spent]:
-    """What the extension's time is for: other people's crates until the last of them is compiled, then
-    what of the engine is still to do. The engine's first crates are compiled beside the others; CPU
-    seconds tell them apart."""
+def extension(compiled: Sequence[Crate], began: float, total: Spent) -> Iterator[Spent]:
+    """Splits the extension's time: until the last dependency is compiled, and the engine after
+    that.
+
+    The engine's first crates are compiled beside the dependencies. CPU seconds separate the two.
+    """
     others = [crate for crate in compiled if not crate.ours]
     ready_s = max((crate.ended for crate in others), default=began) - began
     of_others = sum(crate.cpu_s for crate in others)
     of_ours = sum(crate.cpu_s for crate in compiled if crate.ours)
     yield Spent("until the dependencies are there", ready_s, of_others, part=True)
-    yield Spent("the engine, after that", whole.clock_s - ready_s, of_ours, part=True)
-    rest = max(0.0, whole.cpu_s - of_others - of_ours)
+    yield Spent("the engine, after that", total.clock_s - ready_s, of_ours, part=True)
+    rest = max(0.0, total.cpu_s - of_others - of_ours)
     yield Spent("pip, maturin, C, Python's packages", 0.0, rest, part=True)
 
 
 def tested(folder: Path) -> Iterator[Spent]:
-    """`make test`, and each of its checks as it says itself."""
+    """Yields `make test`, and each of its checks from its output."""
     env = empty(folder)
     tree, spent = cloned(folder, env)
     yield spent
     log = folder / "test.log"
-    whole = Spent("make test", *run(["make", "test"], tree, env, log))
-    yield whole
+    total = Spent("make test", *run(["make", "test"], tree, env, log))
+    yield total
     yield from checks(log.read_text(encoding="utf-8", errors="replace"))
 
 
-def checks(said: str) -> Iterator[Spent]:
-    """The checks of `make test`, of its lines `-- 12 s: COMMAND`; some run beside others."""
-    for seconds, command in re.findall(r"^-- (\d+) s: (.*)$", said, re.MULTILINE):
+def checks(output: str) -> Iterator[Spent]:
+    """Yields the checks of `make test`, from the lines `-- 12 s: COMMAND`. Some run in parallel."""
+    for seconds, command in re.findall(r"^-- (\d+) s: (.*)$", output, re.MULTILINE):
         yield Spent(command, float(seconds), 0.0, part=True)
 
 
@@ -190,16 +192,17 @@ def table(spent: Sequence[Spent]) -> page.Table:
         name = f"- {one.step}" if one.part else one.step
         clock = f"{one.clock_s:.0f}" if one.clock_s else "-"
         rows.append((name, clock, f"{one.cpu_s:.0f}" if one.cpu_s else "-"))
-    whole = [one for one in spent if not one.part]
-    clock, cpu = sum(one.clock_s for one in whole), sum(one.cpu_s for one in whole)
+    top_level = [one for one in spent if not one.part]
+    clock, cpu = sum(one.clock_s for one in top_level), sum(one.cpu_s for one in top_level)
     return [*rows, ("whole", f"{clock:.0f}", f"{cpu:.0f}")]
 
 
 def sentence(what: str, spent: Sequence[Spent]) -> str:
-    """For CONTRIBUTING.md: `make demo` in a fresh clone: 6 min 45 s, 10 CPU min."""
-    whole = [one for one in spent if not one.part]
-    minutes, seconds = divmod(round(sum(one.clock_s for one in whole)), 60)
-    cpu = sum(one.cpu_s for one in whole) / 60
+    """Returns a sentence for CONTRIBUTING.md: `make demo` in a fresh clone: 6 min 45 s, 10 CPU
+    min."""
+    top_level = [one for one in spent if not one.part]
+    minutes, seconds = divmod(round(sum(one.clock_s for one in top_level)), 60)
+    cpu = sum(one.cpu_s for one in top_level) / 60
     return f"{minutes} min {seconds:02d} s of clock and {cpu:.0f} min of CPU time"
 
 
@@ -210,7 +213,7 @@ def _folder() -> Iterator[Path]:
 
 
 def main() -> int:
-    """The command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,25 +1,25 @@
-"""Hostile scenarios: whatever is in a file, `sojourn run` ends with 0 or with a refusal, and stays
+"""Hostile scenarios: for any file, `sojourn run` exits with 0 or refuses it, and its memory stays
 small.
 
     python benches/fuzz.py                      # 3000 files, some ten minutes on two cores
     python benches/fuzz.py --cases 200 --first 5000
     python benches/fuzz.py --show 1975          # the file of one case
-    python benches/fuzz.py --file mine.toml     # a file of one's own under the same rules, with the
+    python benches/fuzz.py --file mine.toml     # your own file under the same rules, with the
                                                 # classes of *.py beside it
 
-Every case has a number, which is its seed. Four kinds take turns: sentences of the language with
-usual values; with extreme and wrong ones; an example with keys and values exchanged; an example
-with bytes changed.
+The number of a case is its seed. Four kinds take turns: sentences of the language with usual
+values; the same with extreme and wrong values; an example with keys and values exchanged; an
+example with bytes changed.
 
-Each case is run as `sojourn run FILE --json` in a process of its own, which fails if it
-  - ends with anything but 0, 2 or 130 (by the CPU limit, which comes as Ctrl-C does), or by a
+Each case is run as `sojourn run FILE --json` in its own process. The case fails if the process
+  - exits with a status other than 0, 2 or 130 (the CPU limit acts as Ctrl-C does), or dies by a
     signal;
-  - ends with 0 and prints anything but one JSON object without NaN, or talks on stderr beyond
-    notes;
-  - ends with 2 and says no `error:` that begins a line, or shows a traceback;
-  - spends half of its CPU limit without any simulated time passing, or does not end at all;
+  - exits with 0 and prints anything but one JSON object without NaN, or prints anything but notes
+    on stderr;
+  - exits with 2 without a line that begins with `error:`, or prints a traceback;
+  - uses half of its CPU limit while no simulated time passes, or does not end;
   - takes more than 1 GB.
-Exit status 1 if any case failed; the files of those that did are kept with --keep DIR.
+The exit status is 1 if any case failed. --keep DIR keeps the files of failed cases.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ from typing import Any
 
 EXAMPLES = Path(__file__).parent.parent / "scenarios"
 MOST_BYTES = 10**9
-"""Resident, of one case."""
+"""Resident memory of one case."""
 ADDRESS_SPACE = 6 * 10**9
-"""Beyond this an allocation fails, so that one case can't take the machine with it."""
+"""Address space of one case. Beyond it an allocation fails, which protects the machine."""
 WALL_PER_CPU = 30
-"""A case that has not ended after so many times its CPU limit hangs without using CPU."""
+"""A case that has not ended after this many CPU limits of clock time hangs without using CPU."""
 
 # ------------------------------------------------------------------------------------ the language
 
 Make = Callable[[random.Random], str]
-"""Draws the text of a value."""
+"""Draws a value's text."""
 
 
 def one_of(*values: str) -> Make:
@@ -62,7 +62,7 @@ def one_of(*values: str) -> Make:
 
 
 def number(low: float, high: float, unit: str = "") -> Make:
-    """Log-uniform between the two, quoted if it has a unit."""
+    """Log-uniform between `low` and `high`, quoted if it has a unit."""
 
     def make(rng: random.Random) -> str:
         value = low * (high / low) ** rng.random() if low > 0 else rng.uniform(low, high)
@@ -77,7 +77,7 @@ def either(*makes: Make) -> Make:
 
 
 def law(draw: Callable[[random.Random], tuple[str, str]]) -> Make:
-    """A quantity that each flow draws, of two values."""
+    """A quantity that each flow draws: a law of two values."""
 
     def make(rng: random.Random) -> str:
         low, high = draw(rng)
@@ -88,7 +88,7 @@ def law(draw: Callable[[random.Random], tuple[str, str]]) -> Make:
 
 
 def again(*units: str) -> Make:
-    """A quantity that is drawn each time."""
+    """A quantity that is drawn anew each time."""
 
     def make(rng: random.Random) -> str:
         unit = rng.choice(units)
@@ -171,7 +171,7 @@ DATAGRAMS: dict[str, Make] = {
     "ecn": TCP["ecn"],
 }
 KINDS: dict[str, tuple[dict[str, Make], dict[str, Make]]] = {
-    # What a kind must have, what it may have.
+    # Keys that a kind must have, and keys that it may have.
     "bulk": ({}, {**TCP, "size": number(0.1, 5000, "kB")}),
     "transfers": ({"size": again("kB", "B", "MB")}, {**TCP, "pause": again("ms", "s", "us")}),
     "udp": ({"rate": RATE}, DATAGRAMS),
@@ -220,7 +220,7 @@ SURPRISES = [
 
 
 class Writer:
-    """Writes one sentence of the language, with some wrong values and keys if it is to."""
+    """Writes one sentence of the language. `wrong` is the share of wrong values and keys."""
 
     def __init__(self, rng: random.Random, wrong: float) -> None:
         self.rng = rng
@@ -228,7 +228,7 @@ class Writer:
         self.lines: list[str] = []
 
     def keys(self, always: dict[str, Make], perhaps: dict[str, Make], share: float = 0.25) -> None:
-        """Lines `key = value`."""
+        """Writes lines `key = value`."""
         chosen = dict(always)
         chosen.update({key: make for key, make in perhaps.items() if self.rng.random() < share})
         for key, make in chosen.items():
@@ -244,7 +244,7 @@ class Writer:
         return self.rng.choice(ODD)
 
     def scenario(self) -> str:
-        """A whole file."""
+        """Returns a complete file."""
         rng = self.rng
         seeds = {
             "seed": one_of("0", "1", "9223372036854775807"),
@@ -305,7 +305,7 @@ class Writer:
 
 
 def exchanged(rng: random.Random, text: str) -> str:
-    """An example whose keys and values are exchanged, left out, doubled, or replaced by odd
+    """Returns an example with keys and values exchanged, removed, repeated or replaced by odd
     ones."""
     lines = text.splitlines()
     for _ in range(rng.choice([1, 1, 2, 4])):
@@ -329,7 +329,7 @@ def exchanged(rng: random.Random, text: str) -> str:
 
 
 def damaged(rng: random.Random, text: str) -> bytes:
-    """An example with bytes changed, removed and repeated."""
+    """Returns an example with bytes changed, removed and repeated."""
     data = bytearray(text.encode())
     for _ in range(rng.choice([1, 2, 8, 40])):
         at = rng.randrange(len(data))
@@ -348,10 +348,10 @@ def damaged(rng: random.Random, text: str) -> bytes:
 
 
 def case(index: int) -> bytes:
-    """The file of this number."""
+    """Returns the file with this number."""
     rng = random.Random(index)
     example = rng.choice(sorted(EXAMPLES.glob("*.toml"))).read_text(encoding="utf-8")
-    # A minute of an example says no more about its words than a few seconds.
+    # A few seconds test an example's words as well as its full minute does.
     example = (
         example.replace('"60 s"', '"4 s"').replace('"30 s"', '"3 s"').replace('"5 s"', '"1 s"')
     )
@@ -371,7 +371,7 @@ def case(index: int) -> bytes:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one case."""
+    """The outcome of one case."""
 
     index: int
     outcome: str
@@ -398,7 +398,7 @@ def child(path: Path, cpu_s: float) -> None:
         reached: Callable[[int], bool] | None = None,
         *own: Any,
     ) -> _core.SeedTables:
-        # Compiling code of one's own took CPU, too.
+        # The CPU time so far went into compiling the user's own code, too.
         before, passed["since"] = passed["ns"], time.process_time()
         passed["since"] = time.process_time()
 
@@ -408,7 +408,7 @@ def child(path: Path, cpu_s: float) -> None:
             return reached is None or reached(now_ns)
 
         tables = simulate(realised, notes, *own)
-        # What is left is to write down what it gave: that takes as long as there is much of it.
+        # Only writing the results is left, whose time grows with their size.
         passed.update(ns=passed["ns"] + 1, since=math.inf)
         return tables
 
@@ -423,8 +423,8 @@ def child(path: Path, cpu_s: float) -> None:
     signal.signal(signal.SIGPROF, stop)
     passed["since"] = time.process_time()
     signal.setitimer(signal.ITIMER_PROF, cpu_s)
-    # The signal may come at any line. Whatever it interrupts, this process ends here: it must not go
-    # on as its parent, whose folder it would remove.
+    # The signal may arrive at any line. The process must end here in any case: otherwise it would
+    # go on as its parent and remove the parent's folder.
     code = 99
     try:
         try:
@@ -445,7 +445,7 @@ def child(path: Path, cpu_s: float) -> None:
 def judged(
     index: int, folder: Path, status: int, used: resource.struct_rusage, late: bool
 ) -> Result:
-    """The verdict on a process that has ended."""
+    """Returns the verdict on a process that has ended."""
     out, err = (
         (folder / name).read_text(encoding="utf-8", errors="replace") for name in ("out", "err")
     )
@@ -477,7 +477,7 @@ def _wrong_output(out: str, err: str) -> str:
     try:
         json.loads(out, parse_constant=no_constant)
     except ValueError as error:
-        return f"stdout is no JSON: {error}"
+        return f"stdout is not JSON: {error}"
     talk = [line for line in err.splitlines() if not line.startswith(("note: ", "hint: "))]
     return f"stderr: {talk[0]!r}" if talk else ""
 
@@ -489,7 +489,8 @@ def run_all(
     home: Path,
     beside: Sequence[Path] = (),
 ) -> Iterator[Result]:
-    """Each case in a process of its own, so many at a time, as they end, with copies of these files."""
+    """Runs each case in its own process, `workers` at a time, with copies of the files `beside`
+    it."""
     running: dict[int, tuple[int, Path, float]] = {}
     left = True
     while left or running:
@@ -543,18 +544,18 @@ def main() -> int:
     parser.add_argument(
         "--file", type=Path, action="append", help="run this file instead of generated ones"
     )
-    asked = parser.parse_args()
-    if asked.show is not None:
-        sys.stdout.buffer.write(case(asked.show))
+    options = parser.parse_args()
+    if options.show is not None:
+        sys.stdout.buffer.write(case(options.show))
         return 0
-    # What every case imports is imported once. Nothing here starts a thread before the forks.
+    # Modules that every case needs are imported once. No thread is started before the forks.
     import sojourn.cli
     import sojourn.engine
     import sojourn.metrics  # noqa: F401
 
-    numbers = range(asked.first, asked.first + asked.cases)
-    files = [path.read_bytes() for path in asked.file or ()]
-    beside = sorted({each for path in asked.file or () for each in path.parent.glob("*.py")})
+    numbers = range(options.first, options.first + options.cases)
+    files = [path.read_bytes() for path in options.file or ()]
+    beside = sorted({each for path in options.file or () for each in path.parent.glob("*.py")})
     cases = enumerate(files) if files else ((index, case(index)) for index in numbers)
     counts: Counter[str] = Counter()
     largest = Result(-1, "", "", 0, 0.0)
@@ -566,19 +567,19 @@ def main() -> int:
         tempfile.tempdir = None
         stack.callback(signal.signal, signal.SIGPROF, signal.SIG_DFL)
         for done, result in enumerate(
-            run_all(iter(cases), asked.cpu, asked.workers, Path(home), beside), 1
+            run_all(iter(cases), options.cpu, options.workers, Path(home), beside), 1
         ):
             counts[result.outcome] += 1
             largest = max(largest, result, key=lambda one: one.bytes)
             if result.outcome == "failed":
                 print(f"case {result.index}: {result.why}", flush=True)
-                if asked.keep:
-                    asked.keep.mkdir(parents=True, exist_ok=True)
+                if options.keep:
+                    options.keep.mkdir(parents=True, exist_ok=True)
                     data = files[result.index] if files else case(result.index)
-                    (asked.keep / f"case-{result.index}.toml").write_bytes(data)
+                    (options.keep / f"case-{result.index}.toml").write_bytes(data)
             if done % 100 == 0 and sys.stderr.isatty():
                 print(
-                    f"\r{done} of {len(files) or asked.cases}",
+                    f"\r{done} of {len(files) or options.cases}",
                     end="\r",
                     file=sys.stderr,
                     flush=True,
@@ -589,7 +590,7 @@ def main() -> int:
 
 
 def ended(counts: Counter[str]) -> int:
-    """Prints how many cases ended in which way; the exit status."""
+    """Prints how many cases ended in which way. Returns the exit status."""
     print(", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items())))
     return 1 if counts["failed"] else 0
 

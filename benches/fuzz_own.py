@@ -1,18 +1,19 @@
-"""Hostile disciplines of one's own: whatever is in a file, it is refused in a sentence, or computes
-what Python computes.
+"""Hostile user-written disciplines: any file is refused in a sentence, or computes the same as
+Python.
 
     python benches/fuzz_own.py                    # 2000 files, one in five compiled
     python benches/fuzz_own.py --cases 50 --first 700
     python benches/fuzz_own.py --show 1975        # the file of one case
 
-Every case has a number, which is its seed. Three kinds take turns: a class written at random in the
-language; an example in which parts are exchanged; an example whose text is damaged.
+The number of a case is its seed. Three kinds take turns: a random class of the language; an example
+with parts exchanged; an example with damaged text.
 
-A case fails if its file is read in more than 2 s of CPU, or compiled in more than 20; if it ends in
-anything but a refusal that begins with the file's name; if numba can't compile it; or if it computes
-something else than Python. Python runs the same class with its arithmetic replaced (`Checked`): whole
-numbers of 64 bits, no index below 0, reals where whole and real meet; where Python raises, the
-compiled code has failed in the same line for the same reason.
+A case fails if reading its file takes more than 2 s of CPU, or compiling it more than 20 s. It
+fails if it ends in anything but a refusal that begins with the file's name, or if numba can't
+compile it. It fails if the compiled code computes something else than Python. Python runs the same
+class with its arithmetic replaced (`Checked`): integers of 64 bits, no index below 0, reals where
+integer and real meet. Where Python raises, the compiled code must have failed in the same line for
+the same reason.
 """
 
 from __future__ import annotations
@@ -45,15 +46,15 @@ EXAMPLES = sorted((ROOT / "scenarios").glob("own_*.py"))
 FILE = "case.py"
 MOST_READ_S, MOST_COMPILED_S = 2.0, 20.0
 QUESTIONS = 12
-"""Asked of each class that is compiled."""
+"""Calls per compiled class."""
 MOST_STEPS = 200_000
-"""Of Python, for one question."""
+"""Steps that Python may take in one call."""
 
 # -------------------------------------------------------------------------------------- the authors
 
 
 class Author:
-    """Writes a class whose every method is of the language, but for some slips."""
+    """Writes a class whose methods are valid in the language, except for some slips."""
 
     def __init__(self, rng: random.Random, slips: float) -> None:
         self.rng = rng
@@ -61,11 +62,11 @@ class Author:
         self.lines: list[str] = []
         self.whole, self.real = ["f0", "f1", "f2"], ["r0", "r1"]
         self.helpers: list[tuple[str, str, str]] = []
-        """Name, kinds of its arguments, kind of what it returns."""
+        """The helper's name, the kinds of its arguments, and the kind of its result."""
         self.loops = 0
 
     def text(self) -> str:
-        """The file."""
+        """Returns the file."""
         self.lines = [
             "import math",
             "from sojourn.own import DROP, MARK, MS, PASS, Discipline, Link, Packet",
@@ -87,11 +88,11 @@ class Author:
         return "\n".join(self.lines) + "\n"
 
     def method(self, name: str, arguments: str, gives: str) -> None:
-        """One, of one to eight statements and a return."""
-        asked = BASES["Discipline"].methods.get(name)
-        given = asked or [f"a{i}" for i in range(len(arguments))]
-        self.views = {*asked} if asked else set()
-        self.kinds = {} if asked else dict(zip(given, arguments, strict=True))
+        """Writes a method of one to eight statements and a return."""
+        views = BASES["Discipline"].methods.get(name)
+        given = views or [f"a{i}" for i in range(len(arguments))]
+        self.views = {*views} if views else set()
+        self.kinds = {} if views else dict(zip(given, arguments, strict=True))
         self.lines.append(f"    def {name}(self{''.join(', ' + each for each in given)}):")
         self.depth = 2
         self.block(self.rng.randint(1, 6))
@@ -99,7 +100,7 @@ class Author:
             self.line(f"return {self.number(gives, 3)}")
         elif gives == "n":
             self.line("return" if self.rng.random() < 0.3 else "pass")
-        if not asked:
+        if not views:
             self.helpers.append((name, arguments, gives))
         self.gives = gives
 
@@ -107,7 +108,8 @@ class Author:
         self.lines.append("    " * self.depth + text)
 
     def block(self, count: int) -> None:
-        """So many statements. What they set is known behind them, unless they are in a branch."""
+        """Writes `count` statements. The names that they set are known afterwards, except in
+        branches."""
         for _ in range(count):
             self.statement()
 
@@ -205,7 +207,7 @@ class Author:
         return self.rng.choice(few if self.rng.random() < 0.93 or len(self.lines) < 5 else many)
 
     def number(self, kind: str, depth: int) -> str:
-        """An expression; where slips are, of the other kind."""
+        """Returns an expression of this kind, or of the other kind in a slip."""
         if self.rng.random() < self.slips / 4:
             kind = "r" if kind == "w" else "w"
         return self.whole_number(depth) if kind == "w" else self.real_number(depth)
@@ -215,15 +217,15 @@ class Author:
         if depth <= 0 or rng.random() < 0.25:
             names = [name for name, kind in self.kinds.items() if kind == "w"]
             views = [f"{view}.{each}" for view in self.views for each in VIEWS[view].numbers]
-            made = [
+            choices = [
                 self.constant(),
                 f"self.{rng.choice(self.whole)}",
                 f"self.array[{rng.randrange(5)}]",
             ]
-            made += names + names + ([rng.choice(views)] if views else [])
+            choices += names + names + ([rng.choice(views)] if views else [])
             if self.slips and rng.random() < self.slips:
-                made = ["x0", "self.f9", "packet", "unknown", "self.array"]
-            return rng.choice(made)
+                choices = ["x0", "self.f9", "packet", "unknown", "self.array"]
+            return rng.choice(choices)
         a, b = (lambda: self.number("w", depth - 1)), (lambda: self.number("r", depth - 1))
         match rng.randrange(16):
             case 0 | 1 | 2 | 3:
@@ -257,10 +259,10 @@ class Author:
         rng = self.rng
         if depth <= 0 or rng.random() < 0.25:
             names = [name for name, kind in self.kinds.items() if kind == "r"]
-            made = ["0.5", "2.0", "-1.25", "1e9", "math.pi", f"self.{rng.choice(self.real)}"]
+            choices = ["0.5", "2.0", "-1.25", "1e9", "math.pi", f"self.{rng.choice(self.real)}"]
             if rng.random() < 0.1:
-                made = ["math.inf", "1e308", "-0.0", "self.random()", "self.reals[2]"]
-            return rng.choice([*made, *names, *names])
+                choices = ["math.inf", "1e308", "-0.0", "self.random()", "self.reals[2]"]
+            return rng.choice([*choices, *names, *names])
         a, b = (lambda: self.number("w", depth - 1)), (lambda: self.number("r", depth - 1))
         match rng.randrange(12):
             case 0 | 1 | 2:
@@ -305,7 +307,7 @@ class Author:
 
 
 class _Crossing(ast.NodeTransformer):
-    """Puts some expressions and statements of a file in the place of others."""
+    """Exchanges some expressions and statements of a file."""
 
     def __init__(self, rng: random.Random, tree: ast.Module, share: float) -> None:
         self.rng, self.share = rng, share
@@ -341,7 +343,8 @@ ODD = [
 
 
 def damaged(rng: random.Random, text: str) -> str:
-    """An example with lines and words exchanged, left out, doubled, or odd ones in their place."""
+    """Returns an example with lines and words exchanged, removed, repeated or replaced by odd
+    ones."""
     lines = text.splitlines()
     for _ in range(rng.choice([1, 1, 2, 5])):
         at = rng.randrange(len(lines))
@@ -368,7 +371,7 @@ def damaged(rng: random.Random, text: str) -> str:
 
 
 def case(index: int) -> tuple[str, str]:
-    """The file of this number, and its class."""
+    """Returns the file with this number, and the name of its class."""
     rng = random.Random(index)
     match index % 5:
         case 0 | 1:
@@ -389,11 +392,11 @@ def case(index: int) -> tuple[str, str]:
 
 
 class FailedError(Exception):
-    """What the compiled code notes as the reason, by its name in `checks`."""
+    """The failure that the compiled code reports, by its name in `checks`."""
 
 
 class TooLongError(Exception):
-    """More steps than Python is given."""
+    """Python took more steps than it may."""
 
 
 Numbers = int | float
@@ -415,28 +418,28 @@ def _operation(name: str, a: Any, b: Any) -> Numbers:
         a, b = int(a), int(b)
     try:
         if name in plain:
-            made = plain[name](a, b)
+            value = plain[name](a, b)
         elif name in bits:
-            made = bits[name](a, b)
+            value = bits[name](a, b)
         elif name == "Div":
-            made = a / b
+            value = a / b
         elif name == "Pow":
             if not real and b < 0:
                 raise FailedError("POWER")
             if not real and b > 64 and abs(a) > 1:
                 raise FailedError("OVERFLOW")
-            made = a**b
+            value = a**b
         else:
             if not 0 <= b <= 63:
                 raise FailedError("SHIFT")
-            made = a << b if name == "LShift" else a >> b
+            value = a << b if name == "LShift" else a >> b
     except ZeroDivisionError:
         raise FailedError("DIVISION") from None
     except OverflowError:
         raise FailedError("INFINITE") from None
-    if isinstance(made, complex):
+    if isinstance(value, complex):
         raise FailedError("FRACTION")
-    return made if isinstance(made, float) else _whole(made)
+    return value if isinstance(value, float) else _whole(value)
 
 
 def _compared(name: str, a: Any, b: Any) -> bool:
@@ -447,7 +450,7 @@ def _compared(name: str, a: Any, b: Any) -> bool:
 
 
 class Array:
-    """Its index is from 0."""
+    """An array whose index begins at 0."""
 
     def __init__(self, numbers: list[Numbers]) -> None:
         self.numbers = numbers
@@ -475,7 +478,7 @@ def _rounded(function: Callable[[Any], Any]) -> Callable[[Any], int]:
 
 
 def _real(function: Callable[[Any], Any], why: str) -> Callable[[Any], Any]:
-    def made(number: Any) -> Any:
+    def guarded(number: Any) -> Any:
         try:
             return function(float(number))
         except ValueError:
@@ -483,7 +486,7 @@ def _real(function: Callable[[Any], Any], why: str) -> Callable[[Any], Any]:
         except OverflowError:
             raise FailedError("INFINITE") from None
 
-    return made
+    return guarded
 
 
 class Math:
@@ -497,7 +500,7 @@ class Math:
 
 
 class Checked(ast.NodeTransformer):
-    """Puts `_operation` and `_compared` in the place of Python's operators."""
+    """Replaces Python's operators by `_operation` and `_compared`."""
 
     def call(self, node: ast.AST, name: str, *arguments: ast.expr) -> ast.Call:
         return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), list(arguments), []), node)
@@ -539,8 +542,8 @@ class Checked(ast.NodeTransformer):
             before = [ast.copy_location(ast.Assign([ast.Name("place_", ast.Store())], index), node)]
             target = ast.Subscript(target.value, place, ast.Store())
         now = ast.parse(ast.unparse(target), mode="eval").body
-        made = self.call(node, "_operation", self.text(node.op), now, self.visit(node.value))
-        return [*before, ast.copy_location(ast.Assign([target], made), node)]
+        computed = self.call(node, "_operation", self.text(node.op), now, self.visit(node.value))
+        return [*before, ast.copy_location(ast.Assign([target], computed), node)]
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         raised = ast.copy_location(ast.Expr(self.call(node, "_raised")), node)
@@ -552,13 +555,13 @@ class Checked(ast.NodeTransformer):
         return ast.copy_location(ast.Expr(self.call(node, "_raised")), node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        node.body = [made for each in node.body for made in self._all(each)]
+        node.body = [statement for each in node.body for statement in self._all(each)]
         node.returns = None
         return node
 
     def _all(self, node: ast.stmt) -> list[ast.stmt]:
-        made = self.visit(node)
-        return made if isinstance(made, list) else [made]
+        visited = self.visit(node)
+        return visited if isinstance(visited, list) else [visited]
 
 
 def _raised() -> None:
@@ -566,7 +569,7 @@ def _raised() -> None:
 
 
 class Seen:
-    """What a method is shown."""
+    """A view that a method receives."""
 
 
 class Python:
@@ -598,12 +601,12 @@ class Python:
         mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & mask
         return ((mixed ^ (mixed >> 31)) >> 11) / 9007199254740992.0
 
-    def asked(self, name: str, views: list[dict[str, Any]]) -> tuple[Any, str, int]:
-        """Its answer; or why it failed, and in which line."""
-        seen = []
+    def call(self, name: str, views: list[dict[str, Any]]) -> tuple[Any, str, int]:
+        """Returns the method's result, or the failure's reason and line."""
+        shown = []
         for view in views:
-            seen.append(Seen())
-            vars(seen[-1]).update(
+            shown.append(Seen())
+            vars(shown[-1]).update(
                 {k: Array(v) if isinstance(v, list) else v for k, v in view.items()}
             )
         steps = 0
@@ -617,7 +620,7 @@ class Python:
 
         sys.settrace(trace)
         try:
-            return getattr(self.own, name)(*seen), "", 0
+            return getattr(self.own, name)(*shown), "", 0
         except FailedError as failed:
             at, line = failed.__traceback__, 0
             while at is not None:
@@ -644,7 +647,7 @@ def _differs(mine: Any, python: Any) -> bool:
 
 
 def compared(source: str, law: Law, rng: random.Random) -> str:
-    """In what the compiled class and Python's differ, or nothing."""
+    """Returns how the compiled class and Python's differ, or ""."""
     from sojourn.own import checks, compiled
 
     built = compiled._built(compiled._Shape.of(law))
@@ -659,15 +662,15 @@ def compared(source: str, law: Law, rng: random.Random) -> str:
         name = rng.choice(law.methods)
         views = {view: _shown(rng, view) for view in law.base.methods[name]}
         given = ("packet", "link") if law.base.name == "Discipline" else (*views, *views)
-        seen = {}
+        shown = {}
         for view, numbers in views.items():
-            seen[view] = np.zeros(1, dtype=compiled._view(view, 1))
+            shown[view] = np.zeros(1, dtype=compiled._view(view, 1))
             for each, number in numbers.items():
-                seen[view][each] = number
-        pointers = [seen[view].ctypes.data if view in seen else None for view in given]
+                shown[view][each] = number
+        pointers = [shown[view].ctypes.data if view in shown else None for view in given]
         answer = functions[name](state.ctypes.data, *pointers)
         try:
-            want, why, line = python.asked(name, list(views.values()))
+            want, why, line = python.call(name, list(views.values()))
         except TooLongError:
             return ""
         failed = answer == compiled.FAILED and state[WHY][0] != 0
@@ -689,7 +692,7 @@ def compared(source: str, law: Law, rng: random.Random) -> str:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a case."""
+    """The outcome of a case."""
 
     outcome: str
     """refused, read, ran, or failed."""
@@ -697,22 +700,27 @@ class Result:
 
 
 def _mixes(source: str) -> bool:
-    """Whether whole and real meet in a variable, perhaps: then Python has whole ones where numba has
-    real ones, and fails elsewhere."""
+    """Whether integer and real may meet in a variable. Python then has integers where numba has
+    reals, and fails elsewhere."""
     return "class Mine" not in source
 
 
 def judged(index: int, compiling: bool) -> Result:
-    """The verdict on a case, in this process."""
+    """Returns the verdict on a case, in this process."""
     source, name = case(index)
     began = time.process_time()
     try:
         law = language.read(source, FILE, name, "")
     except UserError as error:
-        said = str(error)
+        message = str(error)
         spent = time.process_time() - began
-        if not said.startswith(FILE) or not error.hint or len(said) > 400 or spent > MOST_READ_S:
-            return Result("failed", f"{spent:.1f} s: {said[:200]}")
+        if (
+            not message.startswith(FILE)
+            or not error.hint
+            or len(message) > 400
+            or spent > MOST_READ_S
+        ):
+            return Result("failed", f"{spent:.1f} s: {message[:200]}")
         return Result("refused", error.problem)
     spent = time.process_time() - began
     if spent > MOST_READ_S:
@@ -729,7 +737,7 @@ def judged(index: int, compiling: bool) -> Result:
 
 
 def run_all(indexes: Iterator[tuple[int, bool]], workers: int) -> Iterator[tuple[int, Result]]:
-    """Each in a process of its own, so many at a time."""
+    """Runs each case in its own process, `workers` at a time."""
     running: dict[int, tuple[int, int, float]] = {}
     left = True
     while left or running:
@@ -780,16 +788,16 @@ def main() -> int:
     parser.add_argument(
         "--show", type=int, metavar="N", help="print the file of case N, run nothing"
     )
-    asked = parser.parse_args()
-    if asked.show is not None:
-        print(case(asked.show)[0], end="")
+    options = parser.parse_args()
+    if options.show is not None:
+        print(case(options.show)[0], end="")
         return 0
-    # What each process needs of numba is compiled once.
+    # The numba code that each process needs is compiled once.
     assert judged(0, True).outcome == "ran"
-    numbers = range(asked.first, asked.first + asked.cases)
-    cases = ((index, index // 5 % asked.compile == 0) for index in numbers)
+    numbers = range(options.first, options.first + options.cases)
+    cases = ((index, index // 5 % options.compile == 0) for index in numbers)
     counts: Counter[str] = Counter()
-    for index, result in run_all(iter(cases), asked.workers):
+    for index, result in run_all(iter(cases), options.workers):
         counts[result.outcome] += 1
         if result.outcome == "failed":
             print(f"case {index}: {result.why}", flush=True)

@@ -1,11 +1,11 @@
-"""What a kernel guest costs: four CUBIC flows and a ping over fq_codel, with every packet watched
-and with none.
+"""Measures the cost of a kernel guest: four CUBIC flows and a ping over fq_codel, with every packet
+watched and with none watched.
 
     python benches/guest.py                 10, 100 and 1000 Mbit/s, 10 s each: half a minute
     python benches/guest.py --seconds 30
 
-CPU seconds of the guest and the most memory that it had; each line's two guests run one after the
-other. Needs the built guest (sojourn kernel setup).
+It prints CPU seconds of the guest and its peak memory. The two guests of a line run one after the
+other. The guest must have been built (sojourn kernel setup).
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ kind = "ping"
 """
 
 
-def cost(guest: guests.Guest, made: plan.Planned, planned: dict[str, Any]) -> tuple[float, int]:
-    """CPU seconds of a guest that carries out the plan, and how many packets it watched."""
+def cost(guest: guests.Guest, prepared: plan.Planned, planned: dict[str, Any]) -> tuple[float, int]:
+    """Returns CPU seconds of a guest that runs the plan, and how many packets it watched."""
     with tempfile.TemporaryDirectory() as folder:
         files = {"plan.json": json.dumps(planned).encode()}
-        one = Boot(
+        boot = Boot(
             Path(folder),
             overlay(program(), files),
-            memory_mb=made.memory_mb,
-            pairs=made.pairs,
+            memory_mb=prepared.memory_mb,
+            pairs=prepared.pairs,
             wall_limit_s=3600,
         )
-        booted = run(guest, one)
+        booted = run(guest, boot)
         done = next(line for line in booted.console.splitlines() if line.startswith("@DONE"))
         return booted.cpu_s, int(done.split()[1])
 
@@ -69,14 +69,14 @@ def main() -> None:
     )
     parser.add_argument("--seconds", type=int, default=10, help="of each run")
     parser.add_argument("--rates", type=int, nargs="+", default=[10, 100, 1000], help="Mbit/s")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     guest = guests.choose("uml")
     print(f"{'Mbit/s':>8} {'watched':>10} {'not':>8} {'ratio':>7} {'packets':>9} {'us/packet':>10}")
-    for rate in asked.rates:
-        realised = loads(SCENARIO.format(rate=rate, seconds=asked.seconds)).realise(1)
-        made = plan.plan(realised, plan.machine_of(guest))
-        watched, packets = cost(guest, made, made.plan)
-        without, _ = cost(guest, made, {**made.plan, "taps": []})
+    for rate in options.rates:
+        realised = loads(SCENARIO.format(rate=rate, seconds=options.seconds)).realise(1)
+        prepared = plan.plan(realised, plan.machine_of(guest))
+        watched, packets = cost(guest, prepared, prepared.plan)
+        without, _ = cost(guest, prepared, {**prepared.plan, "taps": []})
         per = watched / packets * 1e6
         print(
             f"{rate:>8} {watched:>8.2f} s {without:>6.2f} s {watched / without:>7.2f} {packets:>9} {per:>10.1f}"

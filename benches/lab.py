@@ -1,10 +1,10 @@
-"""How long the lab's page takes from a slider's move to the picture, in headless Chromium.
+"""Measures the lab page from a slider's move to the drawn picture, in headless Chromium.
 
     python benches/lab.py
 
-The median of 50 moves of the upload's rate, with one and with two disciplines side by side, for 10 s and
-for 60 s of a home line. It needs Chromium, and an idle machine. What is measured is the page's own
-`lab-shown`: from the slider's event to the frame in which everything is drawn.
+It prints the median of 50 moves of the upload's rate, with one and with two disciplines side by
+side, for 10 s and for 60 s of a home line. It needs Chromium and an idle machine. The measured time
+is the page's own `lab-shown`: from the slider's event to the frame in which everything is drawn.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def _move(page: Any, to: int) -> float:
-    """Moves the slider and waits for the picture; ms."""
+    """Moves the slider and waits for the picture. Returns ms."""
     before = page.get_attribute("html", "data-shown")
     page.fill(KNOB, str(to))
     deadline = time.monotonic() + 30

@@ -1,11 +1,10 @@
-"""What a monitor's store takes on the disk: bytes a day, table by table, and bytes written a
-second.
+"""Measures a monitor's store on the disk: bytes per day and table, and bytes written per second.
 
     python benches/monitor_store.py [--minutes 60]
 
-One target at 10/s whose RTTs spread as a home line's do, and an interface, committed twice a second
-as `sojourn monitor` does, faster than real time. Wide roll-ups are small after an hour; a day's
-size is scaled from the rows that a day has.
+One target at 10/s has RTTs that spread as a home line's do. The store also records an interface. It
+is committed twice a second of monitored time as by `sojourn monitor`, but faster than real time.
+Wide roll-ups are small after an hour. The size of a day is extrapolated from the rows of a day.
 """
 
 import argparse
@@ -24,13 +23,13 @@ BEGIN_S = 1_700_000_000 // 3600 * 3600
 
 
 def written() -> int:
-    """Bytes that this process has handed to write(2) and its like."""
+    """Returns the bytes that this process has passed to write(2) and similar calls."""
     fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
     return int(fields["wchar"])
 
 
 def fill(path: Path, minutes: int) -> tuple[float, float]:
-    """Writes so much; bytes a second of monitoring, and CPU time of a commit in ms."""
+    """Writes `minutes` of monitoring. Returns bytes per second, and CPU time per commit in ms."""
     rng = np.random.default_rng(1)
     commits = minutes * 60 * 10 // PER_COMMIT
     with Store.open(path, Keep(None, None, None, None, None)) as store:

@@ -1,8 +1,8 @@
-"""Tables as text for a terminal and as Markdown for a page in docs/, where each has its place between
-two comments.
+"""Formats tables as text for a terminal and as Markdown for docs/.
 
-What a benchmark measured for docs/performance.md is recorded as JSON, place by place, with the commit
-and the date; docs/generate.py makes the page's tables of the record."""
+A page has a place for each table, between two comments. Benchmarks record their results for
+docs/performance.md as JSON, place by place, with commit and date. docs/generate.py writes the
+page's tables from that record."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "docs" / "recorded" / "performance.json"
 
 Table = Sequence[Sequence[str]]
-"""Rows of cells; the first row is the head."""
+"""Rows of cells; the first row is the header."""
 
 
 class NoPlaceError(Exception):
-    """A page lacks the comments that a table is put between."""
+    """A page lacks the two comments that enclose a table."""
 
 
 def as_text(table: Table) -> str:
-    """Widths fitted; the first column to the left, numbers to the right."""
+    """Formats with fitted widths: the first column is left-aligned, numbers are right-aligned."""
     widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
     return "\n".join(
         "  ".join(
@@ -51,44 +51,44 @@ def end(name: str) -> str:
 
 
 def between_comments(texts: dict[str, str]) -> str:
-    """As they are in a page, for who puts them there by hand."""
+    """Returns the texts between their comments, to be pasted into a page by hand."""
     return "\n\n".join(f"{begin(name)}\n{text}\n{end(name)}" for name, text in texts.items())
 
 
 def record(
     values: Mapping[str, str | Table], commit: str | None, date: str, file: Path = RECORD
 ) -> None:
-    """Keeps what was measured for these places of the page; other places stay as they are."""
-    kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    """Records the text of these places. Other places keep theirs."""
+    entries = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     for name, value in values.items():
         form = "text" if isinstance(value, str) else "rows"
-        kept[name] = {"commit": (commit or "unknown")[:10], "date": date[:10], form: value}
-    file.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        entries[name] = {"commit": (commit or "unknown")[:10], "date": date[:10], form: value}
+    file.write_text(json.dumps(entries, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def record_of(file: Path, numbers: object) -> None:
-    """Keeps numbers with the commit and the day, which one place of a page names."""
+    """Records numbers with the commit and the date, which one place of a page names."""
     commit = subprocess.run(
         ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True, cwd=ROOT
     ).stdout
-    kept = {"commit": commit[:10], "date": f"{datetime.now(UTC):%Y-%m-%d}", "numbers": numbers}
-    # A line for each entry.
-    text = json.dumps(kept, indent=1)
-    text = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda one: f"[{' '.join(one[1].split())}]", text)
+    entries = {"commit": commit[:10], "date": f"{datetime.now(UTC):%Y-%m-%d}", "numbers": numbers}
+    # One line per entry.
+    text = json.dumps(entries, indent=1)
+    text = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda entry: f"[{' '.join(entry[1].split())}]", text)
     file.write_text(text + "\n", encoding="utf-8")
 
 
 def recorded(file: Path = RECORD) -> dict[str, str]:
-    """The text of each place, of its record."""
-    kept = json.loads(file.read_text(encoding="utf-8"))
+    """Returns the recorded text of each place."""
+    entries = json.loads(file.read_text(encoding="utf-8"))
     return {
-        name: one["text"] if "text" in one else as_markdown(one["rows"])
-        for name, one in kept.items()
+        name: entry["text"] if "text" in entry else as_markdown(entry["rows"])
+        for name, entry in entries.items()
     }
 
 
 def filled(page: str, texts: Mapping[str, str]) -> str:
-    """The page with each text between the comments of its name; what is outside them stays."""
+    """Returns the page with each text between the comments of its name; the rest is unchanged."""
     for name, text in texts.items():
         place = re.compile(f"{re.escape(begin(name))}\n.*?{re.escape(end(name))}", re.DOTALL)
         places = place.findall(page)

@@ -1,8 +1,8 @@
-"""The peers: ns-2 and ns-3 run on our own dumbbell scripts (peers/), each run one line of JSON.
+"""The peers: ns-2 and ns-3 run our own dumbbell scripts (peers/); each run prints a line of JSON.
 
-Both are optional. They come from Debian packages; where one is missing, `find` says which package
-brings it and the callers go on without that column. ns-3's program is compiled once into
-build/peers/ with the flags pkg-config gives.
+Both are optional and come from Debian packages. If one is missing, `find_ns2` or `find_ns3` names
+its package, and callers leave out that column. ns-3's program is compiled once into build/peers/
+with pkg-config's flags.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ Words = Mapping[str, str | float | int]
 
 
 class PeerError(Exception):
-    """A peer is there but did not do its work."""
+    """A peer is installed but failed."""
 
 
 @dataclass(frozen=True)
 class Peer:
-    """One simulator that can be asked for a dumbbell."""
+    """A simulator that can run a dumbbell."""
 
     name: str
     version: str
     command: tuple[str, ...]
     style: str
-    """How its parameters are written: `words` (name value) or `options` (--name=value)."""
+    """The form of its parameters: `words` (name value) or `options` (--name=value)."""
 
     def run(self, words: Words) -> dict[str, Any]:
         """Runs one dumbbell and returns its JSON line."""
@@ -57,7 +57,7 @@ class Peer:
 
 
 def find_ns2() -> Peer | None:
-    """ns-2, or None with a line on stderr that says what to install."""
+    """Returns ns-2; or None, after a line on stderr that names the package to install."""
     program = shutil.which("ns")
     if program is None:
         _missing("ns-2", "ns2")
@@ -71,7 +71,8 @@ def find_ns2() -> Peer | None:
 
 
 def find_ns3() -> Peer | None:
-    """ns-3 with our dumbbell compiled, or None with a line on stderr that says what to install."""
+    """Returns ns-3 with our dumbbell compiled; or None, after a line on stderr that names the
+    package to install."""
     compiler = shutil.which("g++")
     if compiler is None:
         _missing("ns-3", "g++")
@@ -110,8 +111,8 @@ def _ns3_flags() -> list[str] | None:
     )
     if done.returncode != 0:
         return None
-    # Debian's .pc files also name files of packages that a program of ours doesn't need, and a
-    # stray `-I/usr;`.
+    # Debian's .pc files also name files of packages that our program doesn't need, and a stray
+    # `-I/usr;`.
     return [
         flag
         for flag in done.stdout.split()

@@ -1,13 +1,13 @@
-"""How long it takes around the engine: sweeps of short runs, one answer in memory, the command
+"""Measures the time around the engine: sweeps of short runs, one answer in memory, the command
 line, the page of big Runs.
 
     python benches/sweep.py                     all cases, the least of three repeats each
     python benches/sweep.py --only memory --repeats 5 --json
     python benches/sweep.py --record
 
-Each repeat is a fresh process. It prints the least wall time, and the CPU time of that repeat (user
-and system, of its children too): other work on the machine adds to both, and nothing subtracts.
-Nothing is asserted: docs/performance.md has the last numbers with their machine.
+Each repeat is a fresh process. It prints the least wall time, and that repeat's CPU time (user and
+system, with children). Other work on the machine can only add to both. Nothing is asserted:
+docs/performance.md shows the last numbers and their machine.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ start = "uniform 0 s .. 1 s"
 
 @dataclass(frozen=True)
 class Cost:
-    """What one repeat took."""
+    """The cost of one repeat."""
 
     wall_s: float
     cpu_s: float
@@ -59,7 +59,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Case:
-    """A line of the table. `run` is called in a process of its own, with a folder to write to."""
+    """A row of the table. `run` is called in its own process, with a folder to write to."""
 
     name: str
     title: str
@@ -67,7 +67,7 @@ class Case:
 
 
 def measured(work: Callable[[], object]) -> Cost:
-    """What it takes, here and in what it starts."""
+    """Measures the work in this process and in the processes that it starts."""
     began, before = time.perf_counter(), _cpu_s()
     work()
     return Cost(time.perf_counter() - began, _cpu_s() - before)
@@ -79,9 +79,9 @@ def _cpu_s() -> float:
 
 
 def command(*words: str) -> Cost:
-    """A whole `sojourn`, from its start to its end."""
-    whole = [sys.executable, "-m", "sojourn", *words]
-    return measured(lambda: subprocess.run(whole, check=True, capture_output=True))
+    """Measures a `sojourn` process from start to end."""
+    argv = [sys.executable, "-m", "sojourn", *words]
+    return measured(lambda: subprocess.run(argv, check=True, capture_output=True))
 
 
 def help_(_: Path) -> Cost:
@@ -95,29 +95,29 @@ def demo(folder: Path) -> Cost:
 def disk(folder: Path) -> Cost:
     import sojourn
 
-    one = sojourn.loads(SHORT)
-    sojourn.simulate(one, seeds=1)
-    return measured(lambda: sojourn.run(one, seeds=SEEDS, out=folder / "run", fresh=True))
+    scenario = sojourn.loads(SHORT)
+    sojourn.simulate(scenario, seeds=1)
+    return measured(lambda: sojourn.run(scenario, seeds=SEEDS, out=folder / "run", fresh=True))
 
 
 def memory(_: Path) -> Cost:
     import sojourn
 
-    one = sojourn.loads(SHORT)
-    sojourn.simulate(one, seeds=1)
-    return measured(lambda: sojourn.simulate(one, seeds=SEEDS))
+    scenario = sojourn.loads(SHORT)
+    sojourn.simulate(scenario, seeds=1)
+    return measured(lambda: sojourn.simulate(scenario, seeds=SEEDS))
 
 
 def answer(_: Path) -> Cost:
-    """The median of many: a number changed, simulated, its ping's p95 read."""
+    """The median of many: changes a number, simulates, and reads the ping's p95."""
     import sojourn
 
     line = sojourn.load("home-uplink").with_({"duration": "10 s", "warmup": "2 s"})
 
     def once(kbps: int) -> float:
         changed = line.with_({"bottleneck.up.rate": f"{kbps} kbit/s"})
-        made = sojourn.simulate(changed, seeds=1).summary.runs[0]
-        return made["probes"][0]["rtt_ms"]["p95"]
+        numbers = sojourn.simulate(changed, seeds=1).summary.runs[0]
+        return numbers["probes"][0]["rtt_ms"]["p95"]
 
     once(9_000)
     costs = [measured(lambda kbps=kbps: once(kbps)) for kbps in range(9_001, 9_001 + ANSWERS)]
@@ -125,7 +125,7 @@ def answer(_: Path) -> Cost:
 
 
 def page(folder: Path) -> Cost:
-    """Two Runs of two seeds, 3 million rows."""
+    """Renders the page of two Runs of two seeds, 3 million rows."""
     import sojourn
     from sojourn import report
 
@@ -147,7 +147,7 @@ CASES = [
 
 
 def child(name: str) -> None:
-    """One repeat of one case, as JSON."""
+    """Runs one repeat of one case and prints it as JSON."""
     [case] = [case for case in CASES if case.name == name]
     with tempfile.TemporaryDirectory() as folder:
         cost = case.run(Path(folder))
@@ -155,11 +155,11 @@ def child(name: str) -> None:
 
 
 def least(case: Case, repeats: int) -> Cost:
-    """The quickest repeat."""
+    """Returns the fastest repeat."""
     costs = []
     for _ in range(repeats):
-        whole = [sys.executable, __file__, "--child", case.name]
-        done = subprocess.run(whole, capture_output=True, text=True, check=False)
+        argv = [sys.executable, __file__, "--child", case.name]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise SystemExit(f"error: {case.name} failed\n{done.stderr[-2000:]}")
         costs.append(Cost(**json.loads(done.stdout.splitlines()[-1])))
@@ -167,7 +167,7 @@ def least(case: Case, repeats: int) -> Cost:
 
 
 def main() -> int:
-    """The command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description="How long it takes around the engine.")
     parser.add_argument("--only", metavar="NAME", help="run the cases whose name contains NAME")
     parser.add_argument("--repeats", type=int, default=3, help="of each case (default 3)")
@@ -190,11 +190,11 @@ def main() -> int:
     if bench.build() == "checked":
         print(bench.CHECKED, file=sys.stderr)
     load = bench.load()
-    found = {case.name: least(case, options.repeats) for case in cases}
+    least_costs = {case.name: least(case, options.repeats) for case in cases}
     if options.json:
-        print(json.dumps({name: vars(cost) for name, cost in found.items()}, indent=1))
+        print(json.dumps({name: vars(cost) for name, cost in least_costs.items()}, indent=1))
         return 0
-    rows = [(case.title, found[case.name]) for case in cases]
+    rows = [(case.title, least_costs[case.name]) for case in cases]
     if not (options.markdown or options.record):
         for title, cost in rows:
             print(f"{title:<50} {cost.wall_s:8.3f} s wall {cost.cpu_s:8.3f} s CPU")

@@ -1,9 +1,9 @@
-"""What `make guided` learns from: every example, and the home uplink with each discipline and
-congestion control that the simulator has.
+"""The training load of `make guided`: every example, and the home uplink with each discipline and
+congestion control of the simulator.
 
-The build that this program runs under counts how often each branch is taken; the next is laid out
-by the counts (`pgo-command` in pyproject.toml). None of the benchmark's cases is among them, so
-that what they gain is what others gain.
+The build under this program counts how often each branch is taken. The next build is laid out by
+the counts (`pgo-command` in pyproject.toml). The benchmark's cases are not among the scenarios, so
+what they gain is what other scenarios gain.
 """
 
 from __future__ import annotations

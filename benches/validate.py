@@ -1,19 +1,20 @@
-"""How right: our simulator beside ns-2.35 and ns-3.44 on the same cases, number by number.
+"""Compares our simulator with ns-2.35 and ns-3.44 on the same cases, number by number.
 
     make validate                            every case, 3 seeds each
     python benches/validate.py --only CoDel  the cases whose name contains CoDel
     python benches/validate.py --all         every number, not only those that differ
-    python benches/validate.py --record      keep them for docs/validation.md
+    python benches/validate.py --record      records the numbers for docs/validation.md
 
-The scenarios are in cases/: a base file for each simulator, and here what each case sets otherwise,
-in scenario words. The other side's numbers are in oracle/*.csv, measured once with the versions
-named there; nothing is installed or run for them. Waits are from arrival in the bottleneck's queue
-to the start of transmission.
+The scenarios are in cases/: a base file for each simulator. This file lists what each case changes,
+in scenario words. The peers' numbers are in oracle/*.csv, measured once with the versions named
+there; no peer is installed or run. Waits are from arrival in the bottleneck's queue to the start of
+transmission.
 
-A difference is marked `!` when it is beyond 5 % and neither the seeds nor the resolution explain
-it: the ranges of the two sides over their seeds don't overlap, and for percentiles of waits, which
-come in steps of a packet, the difference is more than the 1.2 ms that one packet takes on the wire.
-`~` is beyond 5 %, but explained so. docs/validation.md says for each `!` which mechanism makes it.
+A difference beyond 5 % is marked `!` if neither the seeds nor the resolution explain it: the ranges
+over the seeds of both sides don't overlap. For percentiles of waits, which come in steps of a
+packet, the difference must also be more than 1.2 ms, the time of one packet on the wire. `~` marks
+differences beyond 5 % that are explained so. docs/validation.md names the mechanism behind each
+`!`.
 """
 
 from __future__ import annotations
@@ -38,26 +39,26 @@ CASES = HERE / "cases"
 ORACLE = HERE / "oracle"
 
 Settings = Mapping[str, Any]
-"""Dotted keys of the scenario and what they are set to; `flow.*` means the one [[flow]] entry."""
+"""Dotted keys of the scenario and their values; `flow.*` means the only [[flow]] entry."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One comparison: our scenario, and the row of the oracle it is held against."""
+    """One comparison: our scenario, and the oracle's row to compare it with."""
 
     simulator: str
     name: str
-    """The oracle's label, which names TCP and queue."""
+    """The oracle's label: TCP and queue."""
     flows: int
     base: str
     settings: Settings = field(default_factory=dict)
     table: str = "small_cases.csv"
     packet_ms: float = 1.2
-    """One packet on the wire: the resolution of waits."""
+    """The time of one packet on the wire: the resolution of waits."""
 
     @property
     def title(self) -> str:
-        """As printed."""
+        """Returns the title as printed."""
         return f"{self.simulator}  {self.name}  N={self.flows}"
 
 
@@ -78,7 +79,7 @@ NS2_RED = {
     "ARED(auto)": "red variant ns2 limit 100 min 0 max 0 weight 0 mean_bytes 1500 adaptive",
 }
 
-# With an ACK a segment, ACKs and segments are the same count.
+# With an ACK per segment, ACKs and segments have the same count.
 CLASSIC = {
     "flow.tcp.packet_counted": False,
     "flow.tcp.delayed_ack_segments": 1,
@@ -93,7 +94,7 @@ NS3_TCP: dict[str, Settings] = {
     "LinuxReno": BYTES,
     "Cubic": {**BYTES, "flow.congestion": "cubic", "flow.tcp.hystart": True},
     "NewReno+ecn": {"flow.ecn": True},
-    # The same with ns-3's classic recovery for its PRR: the comparison that leaves ns-3's PRR out
+    # The same with ns-3's classic recovery instead of its PRR, which leaves PRR's effect out
     # (docs/validation.md).
     "NewReno-classic": {"flow.tcp.prr": False},
     "Cubic-classic": {
@@ -103,9 +104,9 @@ NS3_TCP: dict[str, Settings] = {
         "flow.tcp.prr": False,
     },
 }
-# Behind an ns-3 queue disc lies a device queue of one packet, which the disc doesn't see. So a
-# packet has waited one packet's time (1502 bytes at 10 Mbit/s: 1.2 ms) longer than CoDel there
-# thinks, and RED there counts one packet less.
+# Below an ns-3 queue disc is a device queue of one packet, which the disc doesn't see. So a packet
+# waits one packet's time longer (1502 bytes at 10 Mbit/s: 1.2 ms) than CoDel there measures, and
+# RED there counts one packet less.
 NS3_QUEUE = {
     "dev": "pfifo limit 100",
     "Fifo": "pfifo limit 101",
@@ -120,8 +121,8 @@ ECN_QUEUE = {
 }
 
 VEGAS = {"flow.congestion": "vegas"}
-# ns-2's Vegas counts the header into its packetSize_ of 1460. TCP/Linux sends 1460 and 50 bytes of
-# header, and is a Linux of 2.6 but for the timer.
+# ns-2's Vegas counts the header into its packetSize_ of 1460. TCP/Linux sends 1460 plus 50 bytes of
+# header, and is the code of Linux 2.6 except for the timer.
 NS2_VEGAS: dict[str, Settings] = {
     "Vegas": {**VEGAS, "flow.tcp.mss": 1420},
     "Linux-vegas": {
@@ -143,7 +144,7 @@ QDISC = "bottleneck.down.qdisc"
 
 
 def small_cases() -> Iterable[Case]:
-    """One and four flows at 10 Mbit/s."""
+    """Yields cases of one and four flows at 10 Mbit/s."""
     for flows in (1, 4):
         for tcp, settings in NS2_TCP.items():
             yield Case("ns-2.35", f"{tcp}/DropTail", flows, "ns2-small.toml", settings)
@@ -170,7 +171,7 @@ def small_cases() -> Iterable[Case]:
 
 
 def adt_cases() -> Iterable[Case]:
-    """A thousand flows at 200 Mbit/s."""
+    """Yields cases of a thousand flows at 200 Mbit/s."""
     drop_tail = "pfifo limit 500"
     ns2_ared = "red variant ns2 limit 500 min 0 max 0 weight 0 mean_bytes 1500 adaptive"
     ns3_ared = "red variant ns3 limit 500 mean_bytes 1500 adaptive"
@@ -212,11 +213,11 @@ MECHANISMS = {
     "V": "ns-3's Vegas sees segments queued that are not: base RTT of the SYN, whole numbers, the wait for delayed ACKs",
     "N": "five or six losses in a run: one more is 20 %",
 }
-"""What makes a `!`, by the letters of docs/validation.md."""
+"""The causes of a `!`, by the letters of docs/validation.md."""
 
 
 def mechanisms(case: Case) -> str:
-    """The mechanisms known to act in this case."""
+    """Returns the mechanisms known to act in this case."""
     known = ""
     if "egas" in case.name:
         return "V" if case.simulator.startswith("ns-3") else "L" if "Linux" in case.name else ""
@@ -237,7 +238,7 @@ def mechanisms(case: Case) -> str:
 
 
 def scenario_of(case: Case) -> Any:
-    """The case as a Scenario."""
+    """Returns the case as a Scenario."""
     import sojourn
 
     with (CASES / case.base).open("rb") as file:
@@ -252,7 +253,7 @@ def scenario_of(case: Case) -> Any:
 
 
 def _can_be_said(case: Case) -> bool:
-    """Whether the scenario language has the words of the case; says which it lacks."""
+    """Whether the scenario language has the words of the case. Prints the words that it lacks."""
     import sojourn
 
     try:
@@ -266,7 +267,7 @@ def _can_be_said(case: Case) -> bool:
 def ours(
     cases: Sequence[Case], seeds: int | None, jobs: int | None
 ) -> list[list[dict[str, float]]]:
-    """The numbers of every case, one dict a seed."""
+    """Returns our numbers of every case, one dict per seed."""
     import sojourn
 
     runs = sojourn.run_all(
@@ -300,7 +301,7 @@ def _numbers(run: Mapping[str, Any]) -> dict[str, float]:
 
 
 def theirs(case: Case) -> list[dict[str, float]]:
-    """The rows of the oracle for this case, one dict a seed."""
+    """Returns the oracle's rows for this case, one dict per seed."""
     with (ORACLE / case.table).open(newline="") as file:
         return [
             {key: float(value) for key, value in row.items() if key in METRICS and value != ""}
@@ -330,7 +331,7 @@ BEYOND = 0.05
 
 @dataclass(frozen=True)
 class Difference:
-    """One number on both sides, means over the seeds."""
+    """One number on both sides, as means over the seeds."""
 
     metric: str
     ours: float
@@ -340,7 +341,7 @@ class Difference:
 
     @property
     def text(self) -> str:
-        """One cell."""
+        """Returns a cell."""
         digits = 5 if self.metric in ("loss", "utilisation", "jain") else 3
         return f"{self.metric:13} {self.ours:11.{digits}f} | {self.theirs:11.{digits}f} | {self.relative:+7.1%} {self.mark}"
 
@@ -348,8 +349,8 @@ class Difference:
 def compare(
     case: Case, left: Sequence[Mapping[str, float]], right: Sequence[Mapping[str, float]]
 ) -> list[Difference]:
-    """Every number both sides have."""
-    found = []
+    """Compares every number that both sides have."""
+    differences = []
     for metric in METRICS:
         a = [run[metric] for run in left if metric in run]
         b = [run[metric] for run in right if metric in run]
@@ -362,8 +363,8 @@ def compare(
             overlap = min(a) <= max(b) and min(b) <= max(a)
             resolution = metric in PERCENTILES and abs(mean_a - mean_b) <= case.packet_ms * 1.01
             mark = "~" if overlap or resolution else "!"
-        found.append(Difference(metric, mean_a, mean_b, relative, mark))
-    return found
+        differences.append(Difference(metric, mean_a, mean_b, relative, mark))
+    return differences
 
 
 # ------------------------------------------------------------------------------------- the page
@@ -390,7 +391,7 @@ GROUPS = {
     "ns-3, 1 and 4 flows: Vegas": ("ns-3", "small", ("Vegas",)),
     "ns-3, 1000 flows": ("ns-3", "adt", ("",)),
 }
-"""The rows of the page's table: simulator, table of the oracle, beginnings of the cases' names."""
+"""The rows of the page's table: simulator, table of the oracle, prefixes of the cases' names."""
 HEAD = (
     "",
     "numbers",
@@ -401,18 +402,18 @@ HEAD = (
 
 
 def numbers_of(results: Sequence[tuple[Case, Sequence[Difference]]]) -> dict[str, Any]:
-    """What the record keeps of each case: both sides of each number, and its mark."""
+    """Returns the record of each case: both sides of each number, and its mark."""
     return {
         case.title: {
             each.metric: [float(f"{each.ours:.6g}"), float(f"{each.theirs:.6g}"), each.mark]
-            for each in found
+            for each in differences
         }
-        for case, found in results
+        for case, differences in results
     }
 
 
 def agreement(numbers: Mapping[str, Mapping[str, Sequence[Any]]]) -> list[list[str]]:
-    """The page's table, of what the record keeps."""
+    """Returns the page's table from the record."""
     every = [*small_cases(), *adt_cases()]
     rows = [list(HEAD)]
     for title, (simulator, table, beginnings) in GROUPS.items():
@@ -448,13 +449,16 @@ SOME = {
 
 
 def examples(numbers: Mapping[str, Mapping[str, Sequence[Any]]]) -> list[list[str]]:
-    """The page's table of some numbers, each as ours / theirs."""
+    """Returns the page's table of some numbers, each as ours / theirs."""
     columns = {"wait mean ms": "wait_mean_ms", "p95": "wait_p95_ms", "p99": "wait_p99_ms"}
     rows = [["", *columns, "loss %"]]
     for title, case in SOME.items():
-        found = numbers[case]
-        waits = [_both(found[name], 1, 4) if name in found else "" for name in columns.values()]
-        rows.append([title, *waits, _both(found["loss"], 100, 3)])
+        differences = numbers[case]
+        waits = [
+            _both(differences[name], 1, 4) if name in differences else ""
+            for name in columns.values()
+        ]
+        rows.append([title, *waits, _both(differences["loss"], 100, 3)])
     return rows
 
 
@@ -463,7 +467,7 @@ def _both(number: Sequence[Any], unit: float, digits: int) -> str:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """The command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(
         description="Our simulator beside ns-2 and ns-3, number by number."
     )
@@ -511,8 +515,8 @@ def main(words: Sequence[str] | None = None) -> int:
         print(
             json.dumps(
                 [
-                    {"case": case.title, "numbers": [vars(each) for each in found]}
-                    for case, found in results
+                    {"case": case.title, "numbers": [vars(each) for each in differences]}
+                    for case, differences in results
                 ],
                 indent=1,
             )
@@ -527,14 +531,14 @@ def _print(results: Sequence[tuple[Case, Sequence[Difference]]], *, everything: 
         f"{'':13} {'ours':>11} | {'theirs':>11} | difference (! beyond 5 %; ~ explained by seeds or resolution)"
     )
     counts = {"": 0, "~": 0, "!": 0}
-    for case, found in results:
-        for each in found:
+    for case, differences in results:
+        for each in differences:
             counts[each.mark] += 1
-        shown = [each for each in found if everything or each.mark]
-        agree = len(found) - len([each for each in found if each.mark])
-        known = mechanisms(case) if any(each.mark == "!" for each in found) else ""
+        shown = [each for each in differences if everything or each.mark]
+        agree = len(differences) - len([each for each in differences if each.mark])
+        known = mechanisms(case) if any(each.mark == "!" for each in differences) else ""
         why = f" ({' '.join(known)})" if known else ""
-        print(f"\n{case.title}: {agree} of {len(found)} within 5 %{why}")
+        print(f"\n{case.title}: {agree} of {len(differences)} within 5 %{why}")
         for each in shown:
             print(each.text)
     print("\nMechanisms (docs/validation.md):")
