@@ -1,5 +1,5 @@
-"""Settings of every test: what is tested is the tree, and each test has the mark of what it
-needs."""
+"""Settings of every test: the tests import this tree, and each test has the marks of its
+requirements."""
 
 import gc
 import json
@@ -19,20 +19,21 @@ from tree import hidden_from, of_another_tree
 __all__ = ["browser"]
 
 IN_ONE_PIECE = {"test_wheel.py"}
-"""Files whose fixtures take longest."""
+"""Files with the slowest fixtures."""
 GUESTS = {"kernel_uml", "kernel_73"}
-"""The fixtures of tests that boot one."""
+"""Fixtures of tests that boot a guest."""
 
 
 def pytest_configure() -> None:
-    """Refuses to test anything but this tree."""
+    """Stops if the imported packages are not those of this tree."""
     if why := of_another_tree():
         raise pytest.UsageError(f"{why}\nhint: make dev")
-    # A figure is a hundred thousand objects. To look for circles among them a hundred times, and
-    # among those of all modules each tenth time, takes a tenth of the time of drawing it.
+    # A figure has a hundred thousand objects. With the default thresholds Python would look for
+    # reference cycles a hundred times per figure, and every tenth time in all modules. That takes a
+    # tenth of the drawing time.
     gc.set_threshold(50_000, 20, 20)
-    # A shell's background job ignores SIGINT, one of nohup SIGHUP, and so does all that they start; tests
-    # send both to programs.
+    # A shell's background job ignores SIGINT, a job of nohup ignores SIGHUP, and their child
+    # processes inherit this. Tests send both signals to programs.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
@@ -40,7 +41,8 @@ def pytest_configure() -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """A file none of whose tests -m asks for is not imported: that takes longer than many a test."""
+    """Skips the import of a file if `-m` selects none of its tests. The import takes longer than
+    many a test."""
     expression = config.getoption("markexpr")
     unasked = expression and collection_path.suffix == ".py" and not collection_path.is_dir()
     return True if unasked and not may_be_asked_for(collection_path, expression) else None
@@ -50,7 +52,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Each file is imported with what its tests may see."""
+    """Imports each file with the packages visible that its tests may import."""
     hidden.hide(hidden_from(collector.path))
     try:
         return (yield)
@@ -60,15 +62,15 @@ def pytest_make_collect_report(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> None:
-    """Each test runs with what it may see, and so does what it starts."""
+    """Runs each test, and its subprocesses, with the packages visible that the test may import."""
     names = hidden_from(item.path)
     hidden.hide(names)
     hidden.hide_in_subprocesses(names)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks each test by its file, and what boots a guest. What takes long in one piece comes first:
-    at the end other processes would wait for it."""
+    """Adds each file's marks to its tests, and the mark `guest` to tests that boot one. The files
+    with the slowest fixtures run first: at the end the other processes would wait for them."""
     items.sort(key=lambda item: item.path.name not in IN_ONE_PIECE)
     for item in items:
         for mark in marks_of(item.path):
@@ -78,8 +80,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Says loudly what was not tested for want of a kernel guest: a skip among thousands is not
-    seen."""
+    """Reports tests that were skipped because a kernel guest is missing. Such a skip is easy to
+    miss among thousands of tests."""
     skipped = [one for one in terminalreporter.stats.get("skipped", []) if "guest" in one.keywords]
     reasons = sorted({str(one.longrepr[2]) for one in skipped if isinstance(one.longrepr, tuple)})
     if skipped:
@@ -92,16 +94,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def state_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The entries of processes (sojourn/cleanup.py) of the tests are not those of the user. Nor is
-    the store of finished seeds, which is empty and off: what a test runs twice is run twice. The
-    guests are the user's."""
+    """Separates the tests' state from the user's: the list of running processes
+    (sojourn/cleanup.py) and the store of finished seeds. The store is empty and disabled, so that a
+    repeated run really runs. The guests are the user's."""
     from sojourn import places
 
     guests = places.cache() / "kernel"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         patch.setenv("XDG_CACHE_HOME", str(_cache(tmp_path_factory, guests)))
-        # Of whoever began pytest, or of readline in it, which says 80 where there is no terminal.
+        # These are set by the program that started pytest, or by its readline, which sets 80
+        # columns where there is no terminal.
         for name in ("COLUMNS", "LINES"):
             patch.delenv(name, raising=False)
         yield
@@ -109,7 +112,7 @@ def state_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 @pytest.fixture(scope="session")
 def cache_without_guest(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache folder as a fresh machine has it."""
+    """The cache folder of a fresh machine."""
     return _cache(tmp_path_factory, None)
 
 
@@ -117,14 +120,14 @@ def cache_without_guest(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def guests_for_those_that_need_one(
     request: pytest.FixtureRequest, cache_without_guest: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A test that has not the mark `guest` finds none, on any machine: what passes where there is a
-    guest passes where there is none."""
+    """Hides the guests from tests without the mark `guest`, so that these tests give the same
+    result on machines with and without a guest."""
     if request.node.get_closest_marker("guest") is None:
         monkeypatch.setenv("XDG_CACHE_HOME", str(cache_without_guest))
 
 
 def _cache(tmp_path_factory: pytest.TempPathFactory, guests: Path | None) -> Path:
-    """A cache folder with a store of finished seeds that keeps none, and with these guests."""
+    """Makes a cache folder with these guests and a disabled store of finished seeds."""
     cache = tmp_path_factory.mktemp("cache") / "sojourn"
     (cache / "seeds").mkdir(parents=True)
     (cache / "seeds" / "bound").write_text("0\n")
@@ -135,14 +138,14 @@ def _cache(tmp_path_factory: pytest.TempPathFactory, guests: Path | None) -> Pat
 
 @pytest.fixture(scope="session")
 def kernel_uml() -> str:
-    """The name of the engine whose guest is 6.12, where it is ready."""
+    """The name of the engine with the guest of Linux 6.12. Skips the test if it is not ready."""
     return _guest("uml", "kernel-uml", "no guest to try")
 
 
 @pytest.fixture(scope="session")
 def kernel_73() -> str:
-    """The name of the engine whose guest is 7.3, where it is ready. CI makes no such guest: `sojourn
-    kernel setup --linux 7.3` does."""
+    """The name of the engine with the guest of Linux 7.3. Skips the test if it is not ready. CI
+    doesn't build this guest; `sojourn kernel setup --linux 7.3` does."""
     return _guest("uml-7.3", "kernel-7.3", "no guest of Linux 7.3 to try")
 
 
@@ -154,14 +157,14 @@ def _guest(name: str, engine: str, missing: str) -> str:
     return engine
 
 
-# A shared machine is slow at times; how long an example takes is no result.
+# A shared machine is sometimes slow, so the time an example takes is not a result.
 settings.register_profile("sojourn", deadline=None)
 settings.load_profile("sojourn")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def outputs_have_their_shapes() -> Iterator[None]:
-    """Whatever a verb prints under --json in this process is held against its schema."""
+    """Checks all --json output of this process against its schema."""
     from sojourn.cli import text
 
     plain = text.as_json

@@ -1,4 +1,4 @@
-"""The marks of tests by file; pyproject.toml says what a mark means."""
+"""The marks of tests by file. pyproject.toml explains the marks."""
 
 from pathlib import Path
 
@@ -45,9 +45,9 @@ MARKS = {
         "tests/test_site",
     ),
 }
-"""Each mark, and how the paths of its tests begin."""
+"""Each mark with the prefixes of its tests' paths."""
 BY_FILE_ALONE = {"live", "papers"}
-"""The marks that no single test has without its file."""
+"""Marks that are only set by file, never on a single test."""
 
 
 def marks_of(file: Path) -> list[str]:
@@ -57,8 +57,8 @@ def marks_of(file: Path) -> list[str]:
 
 
 def may_be_asked_for(file: Path, expression: str) -> bool:
-    """Whether `-m EXPRESSION` can select a test of this file. A mark that is not set by file alone
-    may be on any test."""
+    """Whether `-m EXPRESSION` can select a test of this file. Marks outside of BY_FILE_ALONE may be
+    on any single test, so with them the answer is yes."""
     asked: set[str] = set()
     marks = marks_of(file)
 

@@ -1,8 +1,8 @@
 """Runs commands of sojourn as on a system that is not Linux: `python other_system.py '[["list"]]'`.
-Each gives a line of JSON: its exit status, stdout and stderr.
+Prints a line of JSON per command: exit status, stdout and stderr.
 
-Modules and functions that only Unix or Linux has can't be had by sojourn's own modules; what it
-depends on keeps them, as its authors see to themselves.
+Modules and functions that exist only on Unix or Linux are hidden from sojourn's own modules. Its
+dependencies still see them, because their authors support other systems themselves.
 """
 
 import builtins
@@ -28,7 +28,8 @@ real = builtins.__import__
 
 
 def without(name: str, globals: Any = None, *rest: Any, **named: Any) -> Any:
-    """`__import__`; C code calls it with names (matplotlib's, when it makes its list of fonts)."""
+    """Replaces `__import__`. C code passes names, for example matplotlib's when it lists the
+    fonts."""
     if name.split(".")[0] in ABSENT and str((globals or {}).get("__name__", "")).startswith(
         "sojourn"
     ):
@@ -42,7 +43,7 @@ if __name__ == "__main__":
         delattr(os, name)
     from sojourn import _core
 
-    # What the extension says of itself there.
+    # The value of this constant on other systems.
     _core.LINUX = False
     from sojourn.cli import status
 

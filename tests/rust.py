@@ -1,5 +1,5 @@
-"""Rust sources as tests of the tree's rules read them: without comments, without what literals say,
-without what is compiled for tests alone; and the full paths that they name."""
+"""Rust sources for the tests of the tree's rules: the code without comments, the contents of
+literals and test-only items, and the full paths that the code names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LITERAL = re.compile(
 
 
 def bare(source: str) -> str:
-    """The source with nothing in its comments and literals."""
+    """Returns the source with empty comments and literals."""
     out, at = [], 0
     while found := LITERAL.search(source, at):
         out.append(source[at : found.start()])
@@ -35,7 +35,7 @@ def bare(source: str) -> str:
 
 
 def end_of_comment(source: str, at: int) -> int:
-    """Block comments nest."""
+    """Returns the end of a block comment. Block comments nest."""
     depth = 1
     for mark in re.compile(r"/\*|\*/").finditer(source, at):
         depth += 1 if mark.group() == "/*" else -1
@@ -55,12 +55,13 @@ TO_SEMICOLON = {"use", "extern crate", "let", "const", "static", "type"}
 
 
 def end_of_item(code: str, at: int) -> int:
-    """Where the item that begins here ends, its further attributes within it."""
+    """Returns the end of the item at `at`, after any further attributes."""
     while found := ATTRIBUTE.match(code, at):
         at = closing(code, found.end() - 1)
     head = HEAD.match(code, at)
     if head is None:
-        # A field, a variant or an arm: up to its comma, or to the end of what it is in.
+        # A field, a variant or a match arm ends at its comma, or at the end of the enclosing
+        # brackets.
         return stop(code, at, ",", within=True)
     word = " ".join(head["word"].split())
     function = word == "const" and head["next"] in ("fn", "unsafe", "async", "extern")
@@ -70,7 +71,8 @@ def end_of_item(code: str, at: int) -> int:
 
 
 def stop(code: str, at: int, marks: str, *, within: bool = False) -> int:
-    """Behind the first of these marks that is in no bracket; behind its block if it is a brace."""
+    """Returns the position after the first of `marks` outside of brackets. If this is a brace,
+    returns the position after its block."""
     while at < len(code):
         char = code[at]
         if char in marks:
@@ -85,7 +87,7 @@ def stop(code: str, at: int, marks: str, *, within: bool = False) -> int:
 
 
 def closing(code: str, at: int) -> int:
-    """Behind the bracket that closes the one here."""
+    """Returns the position after the bracket that closes the one at `at`."""
     depth = 0
     for mark in re.compile(r"[()\[\]{}]").finditer(code, at):
         depth += 1 if mark.group() in "([{" else -1
@@ -95,7 +97,7 @@ def closing(code: str, at: int) -> int:
 
 
 def shipped(source: str) -> str:
-    """What is compiled outside of tests."""
+    """Returns the code that is compiled without tests."""
     code = bare(source)
     if FILE_OF_TESTS.search(code):
         return ""
@@ -107,8 +109,8 @@ def shipped(source: str) -> str:
 
 
 def shipped_files(source: Path) -> dict[Path, str]:
-    """The files of a crate's `src` that are compiled outside of tests, and what of each is. A file
-    that only a `#[cfg(test)] mod name;` names, and what lies in its folder, is a test."""
+    """Returns the files of a crate's `src` that are compiled without tests, with their code. A file
+    that only a `#[cfg(test)] mod name;` names is a test, and so are the files in its folder."""
     files = {file: file.read_text(encoding="utf-8") for file in sorted(source.rglob("*.rs"))}
     tests = {
         beside(file) / name for file, text in files.items() for name in modules_of_tests(bare(text))
@@ -121,7 +123,7 @@ def shipped_files(source: Path) -> dict[Path, str]:
 
 
 def beside(file: Path) -> Path:
-    """The folder of a file's own modules: `src` of `src/lib.rs`, `src/a` of `src/a.rs`."""
+    """Returns the folder of a file's submodules: `src` for `src/lib.rs`, `src/a` for `src/a.rs`."""
     return file.parent if file.stem in ("lib", "main", "mod") else file.with_suffix("")
 
 
@@ -139,15 +141,16 @@ USE = re.compile(r"\buse\s+([^;]*);")
 
 
 def paths(code: str) -> set[str]:
-    """Every path of two names or more that bare code has; the groups of `use` as one path for each
-    name, `self` as what it stands for, names given by `as` left out."""
+    """Returns every path of two or more names in bare code. Groups of `use` are expanded to one
+    path per name, `self` to its module, and names after `as` are dropped."""
     uses = [name for tree in USE.findall(code) for name in leaves(tree)]
     named = [found.group() for found in PATH.finditer(USE.sub(" ", code))]
     return {re.sub(r"\s+|r#", "", path).removeprefix("::") for path in [*uses, *named]}
 
 
 def leaves(tree: str) -> Iterator[str]:
-    """`std::{fs, time::{self, Instant as Then}}`: std::fs, std::time, std::time::Instant."""
+    """Expands `std::{fs, time::{self, Instant as Then}}` to std::fs, std::time,
+    std::time::Instant."""
     tree = re.sub(r"\s+as\s+\w+", " ", tree).strip()
     start = tree.find("{")
     if start < 0:

@@ -1,8 +1,7 @@
-"""The rooms are as ARCHITECTURE.md says: its tables against `cargo metadata` and the import
-statements, both ways.
+"""Compares ARCHITECTURE.md's tables with `cargo metadata` and the import statements, both ways.
 
-A dependency that the table lacks is a wall broken; one that only the table has is a page out of
-date.
+A dependency that is missing from the table breaks a boundary. A dependency that is only in the
+table makes the page out of date.
 """
 
 import ast
@@ -26,7 +25,7 @@ HOMES = {
     name: ROOT / name.replace("_", "-") / "python" / name
     for name in ("sojourn", "sojourn_live", "sojourn_papers")
 }
-"""The packages of Python, each with its folder."""
+"""The Python packages and their folders."""
 PACKAGE = HOMES["sojourn"]
 CRATE_FOLDERS = [ROOT / folder / "crates" for folder in ("sojourn", "sojourn-live")]
 WORKSPACE = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
@@ -45,11 +44,11 @@ CORE_READERS = {
     "lab",
     "cli",
 }
-"""May import the extension, says the sentence below the tables."""
+"""Modules that may import the extension, according to the sentence below the tables."""
 
 
 def tables() -> dict[str, dict[str, str]]:
-    """ARCHITECTURE.md's tables by their first column's title: row -> second column."""
+    """Returns ARCHITECTURE.md's tables by the title of the first column: row -> second column."""
     found: dict[str, dict[str, str]] = {}
     rows: dict[str, str] | None = None
     for line in (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines():
@@ -91,7 +90,7 @@ def test_the_tables_have_no_cycle() -> None:
     for graph in (CRATES, MODULES, LIVE_MODULES):
         above: set[str] = set()
         for room, below in graph.items():
-            assert below <= above, f"{room} may depend only on what stands above it"
+            assert below <= above, f"{room} may depend only on rooms above it"
             above.add(room)
 
 
@@ -100,7 +99,8 @@ def test_the_tables_have_no_cycle() -> None:
 
 @pytest.fixture(scope="session")
 def packages() -> dict[str, list[dict[str, Any]]]:
-    """What each crate of the workspace, by its folder, needs outside of tests, as cargo says it."""
+    """Each crate of the workspace by its folder, with its dependencies outside of tests as reported
+    by cargo."""
     cargo = shutil.which("cargo")
     assert cargo is not None, "cargo is needed to read the crates' dependencies"
     command = [cargo, "metadata", "--format-version", "1", "--no-deps", "--offline"]
@@ -116,8 +116,8 @@ def packages() -> dict[str, list[dict[str, Any]]]:
 
 @pytest.fixture(scope="session")
 def crates(packages: dict[str, list[dict[str, Any]]]) -> dict[str, set[str]]:
-    """Each crate of the workspace, by its folder, and those of the workspace that it needs outside
-    of tests."""
+    """Each crate of the workspace by its folder, with its dependencies within the workspace,
+    outside of tests."""
     return {
         crate: {Path(each["path"]).name for each in needed if "path" in each}
         for crate, needed in packages.items()
@@ -153,7 +153,7 @@ def test_no_crate_of_the_core_depends_on_one_of_another_package() -> None:
 
 def test_each_test_that_the_page_names_is_there() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    # A test's name is a statement: four words or more.
+    # A test's name is a statement, so it has four words or more.
     named = set(re.findall(r"`((?:[a-z0-9]+_){3,}\w+)`", page))
     sources = [file for folder in TESTS for file in folder.rglob("*.py")]
     sources += [file for folder in CRATE_FOLDERS for file in folder.rglob("*.rs")]
@@ -182,7 +182,7 @@ def test_the_page_is_short_and_tells_what_additions_took() -> None:
 
 
 def invariant(number: int) -> str:
-    """The text of one of ARCHITECTURE.md's invariants, in one line."""
+    """Returns the text of one of ARCHITECTURE.md's invariants as one line."""
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     section = text.partition("\n## Invariants\n")[2].partition("\n## ")[0]
     [found] = re.findall(rf"^{number}\. (.*?)(?=^\d+\. |\Z)", section, re.MULTILINE | re.DOTALL)
@@ -197,18 +197,18 @@ STD = {
     *("array", "borrow", "cell", "cmp", "error", "fmt", "iter", "marker", "mem", "ops", "ptr"),
     *("rc", "str", "vec", "string", "num", "convert", "default", "option", "result", "slice"),
     *("any", "ascii", "boxed", "char", "hint", "f64::consts"),
-    # A set by hashes has another order in each process.
+    # Ordered collections only: the order of a hash set differs between processes.
     *("collections::BTreeMap", "collections::BTreeSet", "collections::BinaryHeap"),
     *("collections::VecDeque", "sync::Arc", "sync::OnceLock", "net::IpAddr"),
-    # What a panic says is taken to where it can be read.
+    # A panic's message is passed on to a place where it can be read.
     *("panic::resume_unwind", "panic::set_hook", "panic::catch_unwind", "panic::AssertUnwindSafe"),
 }
-"""What the core may name of std, core and alloc: with what lies in it. No entry reads a clock, a
-file, the environment or the network, sleeps, or starts a thread or a process."""
+"""The paths that the core may use from std, core and alloc, each with its contents. No entry reads
+a clock, a file, the environment or the network, sleeps, or starts a thread or a process."""
 
 WRITES_OR_READS = re.compile(
     r"\b(?:e?print(?:ln)?|dbg|(?:option_)?env|include(?:_str|_bytes)?|(?:global_|naked_)?asm)\s*!"
-    # Functions of C that are declared here.
+    # Declarations of C functions.
     r'|\bextern\s*(?:"")?\s*\{'
     r"|\bextern\s+crate\s+(?!self\b|alloc\b)\w+"
 )
@@ -216,19 +216,20 @@ OF_THE_C_LIBRARY = re.compile(
     r"(?:\.|\bf(?:32|64)\s*::)\s*(powf|powi|exp|exp2|exp_m1|ln|ln_1p|log|log2|log10|cbrt|hypot|sin"
     r"|cos|tan|sin_cos|asin|acos|atan|atan2|sinh|cosh|tanh|asinh|acosh|atanh|gamma|ln_gamma)\b\s*\("
 )
-"""Functions of real numbers whose last bit the host's C library or the compiler decides. Roots,
-remainders and roundings are the same everywhere (IEEE 754)."""
+"""Floating-point functions whose last bit depends on the host's C library or the compiler. Square
+roots, remainders and rounding are the same everywhere (IEEE 754)."""
 
 
 def impure(code: str) -> set[str]:
-    """What core code, without its tests, has that reads or does what lies outside of it."""
+    """Returns the names in core code, without its tests, that read or change something outside of
+    the core."""
     found = {"".join(each.split()) for each in WRITES_OR_READS.findall(code)}
     for path in paths(code):
         root, *names = path.split("::")
         ways = {"::".join(names[:length]) for length in range(1, len(names) + 1)}
         if root in ("std", "core", "alloc") and not ways & STD:
             found.add(path)
-    # Another name for all of std would hide what is taken from it.
+    # An alias of all of std would hide the paths used through it.
     found |= set(re.findall(r"\buse\s+(?:::)?(?:std|core|alloc)\s+as\b", code))
     return found
 
@@ -244,7 +245,7 @@ def test_the_core_and_the_crates_that_may_do_io_are_all_crates() -> None:
 
 @pytest.mark.parametrize("crate", CORE)
 def test_the_core_reads_no_clock_and_does_no_io(crate: str) -> None:
-    assert CRATES[crate] <= set(CORE), "what the core depends on is of the core"
+    assert CRATES[crate] <= set(CORE), "the core may only depend on the core"
     assert not (crate_folder(crate) / "build.rs").exists()
     for file, code in code_of(crate).items():
         assert impure(code) == set(), file.relative_to(ROOT)
@@ -257,8 +258,8 @@ def test_the_core_s_mathematics_is_libm_s(crate: str) -> None:
 
 
 OTHER_PEOPLE_S = {"bytes", "libm", "parquet", "serde", "serde_json", "sha2", "toml"}
-"""Crates that the core may use. As it uses them, they read no clock, draw no random numbers and do
-no I/O."""
+"""External crates that the core may use. As the core uses them, they read no clock, draw no random
+numbers and do no I/O."""
 
 
 @pytest.mark.parametrize("crate", CORE)
@@ -316,7 +317,7 @@ BEFORE = [
     'const URL: &str = r#"a"//"#;\n',
     "fn f<'a>(x: &'a str) -> &'a str { x }\n",
 ]
-"""What may stand before a line and must not hide it."""
+"""Code before a line that must not hide the line."""
 
 
 @pytest.mark.parametrize("before", BEFORE)
@@ -361,7 +362,7 @@ def test_a_file_that_only_tests_name_is_no_part_of_the_core(tmp_path: Path) -> N
 
 
 def test_unsafe_is_allowed_in_the_files_of_the_invariant_alone() -> None:
-    # The compiler denies it everywhere else, and clippy asks for the reason.
+    # The compiler denies unsafe code in all other files, and clippy requires the reason.
     allowing = {
         str(file.relative_to(folder.parent))
         for folder in CRATE_FOLDERS
@@ -381,7 +382,7 @@ def test_unsafe_is_allowed_in_the_files_of_the_invariant_alone() -> None:
 def test_what_tests_run_is_compiled_with_overflow_checks() -> None:
     checked = WORKSPACE["profile"]["checked"]
     assert checked["overflow-checks"] is True
-    others = {"*"}  # other people's crates
+    others = {"*"}  # external crates
     for name, settings in checked["package"].items():
         assert name in others or settings.get("overflow-checks", True), name
 
@@ -390,18 +391,18 @@ def test_what_tests_run_is_compiled_with_overflow_checks() -> None:
 
 
 def package_of(file: Path) -> str:
-    """The package of Python that a source file belongs to."""
+    """Returns the Python package of a source file."""
     return next(name for name, folder in HOMES.items() if file.is_relative_to(folder))
 
 
 def module_of(file: Path) -> str:
-    """Which row of its package's table a source file belongs to."""
+    """Returns the row of its package's table for a source file."""
     return file.relative_to(HOMES[package_of(file)]).parts[0].removesuffix(".py")
 
 
 def imported(tree: ast.AST, inside: list[str]) -> set[str]:
-    """Modules of our packages, as `sojourn.records`, that this source imports anywhere in it, be it
-    in a function or for types only. `inside`: the source's package."""
+    """Returns the modules of our packages, such as `sojourn.records`, that this source imports,
+    including imports in functions and for types only. `inside` is the source's package."""
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -414,7 +415,7 @@ def imported(tree: ast.AST, inside: list[str]) -> set[str]:
             )
         else:
             continue
-        # A package itself is its public face: `import sojourn`.
+        # The package itself counts as its public interface: `import sojourn`.
         found |= {
             ".".join((*name.split("."), "")[:2]) for name in names if name.split(".")[0] in HOMES
         }
@@ -422,7 +423,7 @@ def imported(tree: ast.AST, inside: list[str]) -> set[str]:
 
 
 def imports(package: str) -> dict[str, set[str]]:
-    """Each module of a package, and the others of all packages that it imports."""
+    """Returns for each module of a package the other modules, of all packages, that it imports."""
     found: dict[str, set[str]] = {}
     for file in sorted(HOMES[package].rglob("*.py")):
         module = module_of(file)
@@ -435,7 +436,7 @@ def imports(package: str) -> dict[str, set[str]]:
 
 
 def own(package: str, names: set[str]) -> set[str]:
-    """Those of the names that are this package's modules, without its name."""
+    """Returns the names that are modules of this package, without the package's name."""
     return {name.partition(".")[2] for name in names if name.startswith(f"{package}.")} - {""}
 
 
@@ -497,7 +498,8 @@ def test_the_extension_is_imported_only_where_it_may_be(module: str) -> None:
 
 
 def files_imported(file: Path) -> set[Path]:
-    """The files of its package that this one imports; a name that is no file's is its package's."""
+    """Returns the files of its package that this file imports. A name without a file belongs to the
+    package itself."""
     found: set[Path] = set()
     package = package_of(file)
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"), str(file))):
@@ -523,7 +525,7 @@ ROOMS = sorted({file.parent for file in FILES_IMPORTED} - {PACKAGE, HOMES["sojou
 
 
 def circle(graph: dict[str, set[str]]) -> list[str]:
-    """One circle of the graph; empty if there is none."""
+    """Returns one cycle of the graph, or an empty list."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -533,7 +535,7 @@ def circle(graph: dict[str, set[str]]) -> list[str]:
 
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: str(room.relative_to(ROOT)))
 def test_there_is_no_circle_inside_a_room(room: Path) -> None:
-    # Files beside each other, and rooms within it as a whole.
+    # The nodes are files of the room, and each folder in it as a whole.
     graph: dict[str, set[str]] = {}
     for file, others in FILES_IMPORTED.items():
         if file.is_relative_to(room):
@@ -546,8 +548,8 @@ def test_there_is_no_circle_inside_a_room(room: Path) -> None:
 
 
 def modules_used(code: str, exported: dict[str, str], *, top: bool) -> set[str]:
-    """Modules of its own crate that Rust code names: `crate::wire::Frame`,
-    `use crate::{wire, host::Host}`; at the top also `super::`."""
+    """Returns the modules of its own crate that Rust code names: `crate::wire::Frame`, `use
+    crate::{wire, host::Host}`. In a file at the top of the crate also those after `super::`."""
     root = "(?:crate|super)" if top else "crate"
     found = set(re.findall(rf"\b{root}::(\w+)", code))
     for group in re.findall(rf"\b{root}::(\{{[^;]*);", code):
@@ -565,8 +567,8 @@ def modules_used(code: str, exported: dict[str, str], *, top: bool) -> set[str]:
 
 @pytest.mark.parametrize("crate", CRATES)
 def test_there_is_no_circle_inside_a_crate(crate: str) -> None:
-    # Between the modules at its top, each with what lies in it. What the root itself defines is
-    # below all of them.
+    # The nodes are the top-level modules, each with its submodules. Items that the root defines
+    # itself are below all of them.
     source = crate_folder(crate) / "src"
     roots = [file for name in ("lib.rs", "main.rs") if (file := source / name).is_file()]
     exported = {
@@ -581,7 +583,7 @@ def test_there_is_no_circle_inside_a_crate(crate: str) -> None:
     graph: dict[str, set[str]] = {
         module: set() for file, module in files.items() if file not in roots
     }
-    # A function may have a module's name: `tc::record`.
+    # A function may have the same name as a module: `tc::record`.
     exported = {name: module for name, module in exported.items() if name not in graph}
     for file, module in files.items():
         if module in graph:
@@ -600,22 +602,22 @@ def test_a_circle_is_seen() -> None:
 
 
 SEVERAL_OF_A_NAME = {"scenario"}
-"""scenario's names are the language's."""
+"""scenario's names are those of the language."""
 
 
 def house(package: str) -> Iterator[Path]:
-    """The files of a package that share one set of names."""
+    """Yields the files of a package that share one set of names."""
     for file in sorted(HOMES[package].rglob("*.py")):
         if module_of(file) not in SEVERAL_OF_A_NAME:
             yield file
 
 
-# Each paper has the same files.
+# Excludes papers, where each paper has the same files.
 ONE_OF_A_NAME = ["sojourn", "sojourn_live"]
 
 
 def test_blocks_in_rust_documentation_are_text_or_examples_that_run() -> None:
-    # `make test` runs the examples of the crates with a block that is marked as rust.
+    # `make test` runs the examples in crates that contain a block marked `rust`.
     for file in sorted(file for each in CRATE_FOLDERS for file in each.glob("*/src/**/*.rs")):
         lines = re.findall(r"^\s*//[/!] ?(.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
         comments = "\n".join(lines)
@@ -626,7 +628,7 @@ def test_blocks_in_rust_documentation_are_text_or_examples_that_run() -> None:
 
 @pytest.mark.parametrize("package", ONE_OF_A_NAME)
 def test_no_two_files_have_one_name(package: str) -> None:
-    # A verb's file bears the verb's name, beside the one that it calls: cli/run and records/run.
+    # A verb's file has the verb's name, like the module that it calls: cli/run and records/run.
     files = [
         file
         for file in house(package)
@@ -645,7 +647,7 @@ def test_no_two_public_types_have_one_name(package: str) -> None:
                 found.append((node.name, place))
             elif isinstance(node, ast.Assign | ast.AnnAssign):
                 target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-                # An alias of a type: `Floats = NDArray[np.float64]`. Constants are in capitals.
+                # A type alias such as `Floats = NDArray[np.float64]`. Constants are in capitals.
                 if (
                     isinstance(target, ast.Name)
                     and target.id[0].isupper()
@@ -656,7 +658,7 @@ def test_no_two_public_types_have_one_name(package: str) -> None:
 
 
 def several(found: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """The places of each name that has more than one."""
+    """Returns the places of each name that occurs more than once."""
     places: dict[str, list[str]] = {}
     for name, place in found:
         places.setdefault(name, []).append(place)
@@ -669,13 +671,13 @@ def test_temporary_folders_are_noted_before_they_are_made() -> None:
     assert found == []
 
 
-# kernel/guest/cache and live/shape/journal: ARCHITECTURE.md says that they have folders and locks
-# of their own.
+# ARCHITECTURE.md says that kernel/guest/cache and live/shape/journal have folders and locks of
+# their own.
 OWN_LOCKS = {"cache.py", "journal.py"}
 
 
 def replacers(tree: ast.AST) -> Iterator[ast.AST]:
-    """The functions that put one file or folder in another's place: `os.replace(a, b)`,
+    """Yields functions that replace one file or folder by another: `os.replace(a, b)`,
     `path.replace(b)`, `path.rename(b)`."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef) and any(map(replaces, ast.walk(function))):
@@ -687,7 +689,8 @@ def replaces(node: ast.AST) -> bool:
         return False
     of_os = isinstance(node.func.value, ast.Name) and node.func.value.id in ("os", "shutil")
     name, values = node.func.attr, len(node.args) - of_os
-    # Texts are replaced by two values, dates by keywords; a frame's columns are renamed by a dict.
+    # str.replace takes two arguments, date.replace takes keywords, and a frame's rename takes a
+    # dict.
     plain = values == 1 and not any(isinstance(each, ast.Dict) for each in node.args)
     return plain and name in ("replace", "rename", "renames", "move")
 
@@ -704,7 +707,7 @@ def test_what_replaces_a_file_is_beside_it() -> None:
 
 
 def test_no_file_names_the_host_of_a_registry() -> None:
-    # apt, pip and cargo know where their packages are; here it may be elsewhere.
+    # apt, pip and cargo are configured with their registries, which may differ on this machine.
     host = re.compile(
         r"\b(?:(?:packages|deb|archive|mirrors?|registry|index|proxy|static|files|download)\.[a-z0-9.-]+|pypi|crates)"
         r"\.(?:org|com|io|net)\b"
@@ -713,7 +716,7 @@ def test_no_file_names_the_host_of_a_registry() -> None:
     named = [
         f"{name}: {found.group()}"
         for name in done.stdout.splitlines()
-        # The lock file is cargo's own.
+        # cargo writes the lock file.
         if name not in ("Cargo.lock", str(Path(__file__).resolve().relative_to(ROOT)))
         and (ROOT / name).is_file()
         and (found := host.search((ROOT / name).read_text(encoding="utf-8", errors="ignore")))
@@ -728,7 +731,7 @@ def test_relative_and_nested_imports_are_seen() -> None:
 
 
 def test_html_is_made_by_templates() -> None:
-    """Templates escape what they are given; a function called by hand is forgotten somewhere."""
+    """Templates escape all inserted text; a function called by hand is easily forgotten."""
     by_hand = re.compile(r"^\s*(from html import|import html\b|from string import Template)", re.M)
     found = {
         f"{'.'.join(path.relative_to(home.parent).parent.parts)}/{path.name}"
@@ -736,5 +739,5 @@ def test_html_is_made_by_templates() -> None:
         for path in home.rglob("*.py")
         if by_hand.search(path.read_text(encoding="utf-8"))
     }
-    # Its page holds a scenario as JSON, made safe, and no other text from elsewhere.
+    # The page of lab contains only a scenario as escaped JSON, and no other external text.
     assert found == {"sojourn.lab/__init__.py"}

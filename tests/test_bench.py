@@ -1,4 +1,4 @@
-"""benches/bench.py: what it makes of its numbers. Nothing here is measured."""
+"""How benches/bench.py evaluates its numbers. These tests measure nothing."""
 
 import json
 import math
@@ -26,7 +26,7 @@ STEADY = [100.0, 101.0, 102.0, 103.0, 104.0]
 
 
 def entry(commit: str, **case: Any) -> history.Entry:
-    """A run of one case, of ten seconds."""
+    """A run of one case that lasts ten seconds."""
     return {
         "commit": commit,
         "dirty": False,
@@ -52,7 +52,7 @@ def counted(tcp: float, long_s: int = 15) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("m", "n"), [(5, 5), (5, 9), (7, 6)])
 def test_the_interval_leaves_out_what_its_confidence_allows(m: int, n: int) -> None:
-    # By all orders of m + n values, of which none is likelier than another if nothing changed.
+    # All orders of m + n values. Without a change they are equally likely.
     us = []
     for firsts in combinations(range(m + n), m):
         seconds = [value for value in range(m + n) if value not in firsts]
@@ -101,16 +101,16 @@ def test_a_machine_that_is_slower_as_a_whole_is_no_change() -> None:
     same = entry("b", rates={"sojourn": times(0.5), "ns-2": [25.0] * 5})
     assert not list(history.changes(same, [old]))
     slower = entry("b", rates={"sojourn": times(0.5), "ns-2": [50.0] * 5})
-    [told] = history.changes(slower, [old])
-    assert "0.500 times as fast beside ns-2" in told
+    [change] = history.changes(slower, [old])
+    assert "0.500 times as fast beside ns-2" in change
 
 
 def test_instructions_change_beyond_half_a_percent() -> None:
     old = entry("a", **counted(1800))
     assert not list(history.changes(entry("b", **counted(1809)), [old]))
-    [told] = history.changes(entry("b", **counted(1820)), [old])
-    assert "+1.0% instructions a packet, 2000 to 2020" in told
-    assert told.endswith("(TCP: +20)")
+    [change] = history.changes(entry("b", **counted(1820)), [old])
+    assert "+1.0% instructions a packet, 2000 to 2020" in change
+    assert change.endswith("(TCP: +20)")
 
 
 @pytest.mark.parametrize(
@@ -125,14 +125,14 @@ def test_instructions_change_beyond_half_a_percent() -> None:
     ids=["build", "machine", "length", "case", "no rates"],
 )
 def test_only_the_same_is_compared(other: history.Entry) -> None:
-    [told] = history.changes(entry("b", rates={"sojourn": times(2)}), [other])
-    assert "nothing of this machine" in told
+    [change] = history.changes(entry("b", rates={"sojourn": times(2)}), [other])
+    assert "nothing of this machine" in change
 
 
 def test_the_last_entry_counts() -> None:
     old = [entry("a", rates={"sojourn": times(1)}), entry("c", rates={"sojourn": times(2)})]
-    [told] = history.changes(entry("b", rates={"sojourn": times(2)}), old)
-    assert "without a peer" in told
+    [change] = history.changes(entry("b", rates={"sojourn": times(2)}), old)
+    assert "without a peer" in change
 
 
 def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_git_leaves_the_history_out() -> None:
 
 
 def test_callgrind_s_lines_are_added_by_file() -> None:
-    # Names are written once; what a call took is the callee's.
+    # callgrind writes each name once. The cost of a call counts for the callee.
     text = """events: Ir
 fl=(1) /tree/crates/tcp/src/sender.rs
 fn=(1) send
@@ -196,7 +196,7 @@ def test_what_a_program_writes_is_what_its_name_says() -> None:
     chain = sojourn.loads(bench_scale.chain(7)).realise(1)
     assert len(chain.links) == 2 * 7
     assert {len(flow.path) for flow in chain.flows} == {7}
-    # Of full size the routes of a checked build take seconds.
+    # At full size, computing the routes takes seconds in a checked build.
     tree = sojourn.loads(bench_scale.tree(2, 3)).realise(1)
     assert len(tree.links) == 2 * (1 + 2 + 2 * 3)
     assert {tree.links[flow.path[-1]].rate[0].bps for flow in tree.flows} == {10_000_000}
@@ -292,14 +292,14 @@ def test_a_child_prints_what_its_run_took() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["--only", "nothing"], "no case is called `nothing`"),
         (["--repeats", "0"], "--repeats must be at least 1"),
         (["--last", "--history", "no-such-file"], "has no run of this form"),
     ],
 )
-def test_wrong_input_is_told_in_words(words: list[str], told: str) -> None:
+def test_wrong_input_is_told_in_words(words: list[str], message: str) -> None:
     done = run(*words)
     assert (done.returncode, done.stdout) == (2, "")
-    assert told in done.stderr
+    assert message in done.stderr

@@ -1,5 +1,5 @@
-"""What the command line says of itself: its help by section, options declared once, completion, the
-manual page, old spellings."""
+"""The command line's descriptions of itself: help by section, options declared once, completion,
+the manual page, old spellings."""
 
 import itertools
 import re
@@ -19,7 +19,7 @@ WIDTH = 80
 
 
 def commands(command: click.Command, words: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    """Every command that help lists, by the words that call it."""
+    """Returns every command that help lists, as the words that call it."""
     inner = command.commands.items() if isinstance(command, click.Group) else []
     below = [commands(each, (*words, name)) for name, each in inner if not each.hidden]
     return [words, *itertools.chain.from_iterable(below)]
@@ -51,7 +51,9 @@ def test_help_fits_the_terminal_and_cuts_nothing_off(
     text = helped(words, monkeypatch, capsys)
     assert max(map(len, text.splitlines())) <= WIDTH
     listed = text.partition("Options:")[2]
-    assert not re.search(r"\.\.\.$", listed, flags=re.MULTILINE), "a first sentence is whole"
+    assert not re.search(r"\.\.\.$", listed, flags=re.MULTILINE), (
+        "the first sentence must be complete"
+    )
 
 
 def test_every_command_is_listed_once_under_its_trade(
@@ -80,7 +82,7 @@ def test_every_option_says_what_it_is(words: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("name", ["--json", "--quiet", "--set", "--seed", "--streams", "--port"])
 def test_an_option_of_one_meaning_has_one_text(name: str) -> None:
-    # A server's own port is not that of the server that is asked.
+    # Excludes serve: its own port is not the port of a server to connect to.
     texts = {
         parameter.help
         for words in ALL
@@ -93,7 +95,7 @@ def test_an_option_of_one_meaning_has_one_text(name: str) -> None:
 
 @dataclass(frozen=True)
 class SizeOptions:
-    """A block."""
+    """A block of options."""
 
     width: int = options.option("-w", "--width", type=int, default=3, help="How wide.")
     name: str | None = options.option("--name", help="Its name.")

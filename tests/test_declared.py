@@ -1,7 +1,8 @@
-"""Lists by name, kept beside a declaration elsewhere: each names every member that it has to.
+"""Lists of names that are kept apart from the declaration of these names. Each list contains every
+member that it has to.
 
-A member that is added to a declaration fails here until it is in the list, or among those that are
-left out on purpose.
+A new member of a declaration fails here until it is in the list, or among the deliberate
+exceptions.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ PAPERS = Path(sojourn_papers.__file__).parent
 
 
 def every(role: str | None = None) -> set[str]:
-    """The heads of all quantities of a role, or of all roles."""
+    """Returns the heads of all quantities, or of those with this role."""
     group: Any = {key: {} for key in GroupNumbers.__annotations__} | {"name": "x", "kind": "bulk"}
     other: Any = {**group, "name": "y"}
     declared = [
@@ -64,7 +65,7 @@ def test_a_sweep_has_a_column_for_each_quantity() -> None:
 
 
 def test_the_page_has_each_quantity_that_counts() -> None:
-    assert every("felt") - heads(USERS) == {"ping_mean"}, "the median is there"
+    assert every("felt") - heads(USERS) == {"ping_mean"}, "the page shows the median"
     assert every("queue") <= heads(QUEUE)
     assert every("cost") <= heads(USERS)
     counted = {"drops", "marks", "utilisation", "ping_idle", "own_goodput"}
@@ -107,14 +108,15 @@ CONDITIONS = {
     *("interval", "packet", "fps", "gop", "i_ratio", "cv", "payload", "frames", "pause"),
     *("objects", "on", "off"),
 }
-"""Keys of a scenario that are no choice: what the line and its users are."""
+"""Keys of a scenario that are conditions rather than choices: they describe the line and its
+users."""
 
 
 def test_each_key_of_a_scenario_is_a_choice_or_a_condition_or_says_nothing() -> None:
     choices, silent = likeness.CHOICES, likeness.SILENT
     assert not CONDITIONS & (choices | silent)
     tables = {name: set(keys) for name, keys in _core.scenario_keys().items()}
-    # All that is below these keys is as they are.
+    # Keys in these two tables have the kind of the table itself.
     below = tables.pop("tcp") | tables.pop("record")
     keys = set().union(*tables.values())
     assert keys - choices - silent - CONDITIONS == set()
@@ -134,7 +136,7 @@ def test_each_discipline_and_each_cause_of_a_drop_has_a_colour() -> None:
 def test_each_number_of_a_discipline_s_state_has_a_word_in_the_figures() -> None:
     columns = [column.name for column in _core.TABLES["queue"].columns]
     state = set(columns[columns.index("marked_packets") + 1 :])
-    # What has axes of its own: the two queues of dualpi2, and what is below the discipline.
+    # These have axes of their own: the two queues of dualpi2, and the stages below the discipline.
     apart = {"l4s_delay_ns", "classic_delay_ns", "ring_packets", "ring_bytes", "bql_limit_bytes"}
     assert state - set(series._STATE_WORDS) == apart
     assert set(series._STATE_WORDS) <= state
@@ -146,7 +148,7 @@ def test_each_number_of_a_discipline_s_state_has_a_word_in_the_figures() -> None
 def test_each_engine_has_a_guest_and_a_pace() -> None:
     alone = {"sim", "netns"}
     assert set(registry.GUESTS) | alone == set(ENGINES)
-    assert set(estimate.TAKES) | {"kernel"} == set(ENGINES), "kernel is one of its guests"
+    assert set(estimate.TAKES) | {"kernel"} == set(ENGINES), "kernel stands for one of its guests"
     assert set(estimate._KERNELS) | {"sim", "kernel-uml", "kernel-qemu"} == set(ENGINES)
 
 

@@ -1,5 +1,6 @@
-"""What README.md and docs/*.md show is so: files load, commands and programs run and print what the page
-has as printed (docs/site/blocks.py says how a page tells). The tutorials are in test_site.py."""
+"""README.md and docs/*.md are correct: their files load, and their commands and programs run and
+print the output on the page. docs/site/blocks.py defines how a page marks output. The tutorials are
+in test_site.py."""
 
 import re
 import sys
@@ -24,9 +25,9 @@ ELSEWHERE = {
     "docs/own.md": "test_own_page",
     "docs/python.md": "test_readme",
 }
-"""Pages that a test of their own runs, and holds against more of what they say."""
+"""Pages that have a test of their own, which checks more of them."""
 NOT_RUN = 25
-"""Blocks that may be left out, in all pages together."""
+"""The most blocks that may be skipped, over all pages."""
 README_WORDS = 900
 
 _undrawn = pytest.fixture(undrawn)
@@ -74,7 +75,7 @@ def test_few_blocks_are_not_run_and_each_says_why() -> None:
 
 @pytest.mark.parametrize("path", TEXTS)
 def test_no_command_hides_from_being_run(path: str) -> None:
-    assert not blocks.indented(TEXTS[path]), "give it a fence of `sh`"
+    assert not blocks.indented(TEXTS[path]), "use a fence with `sh`"
     for block in blocks.find(TEXTS[path]):
         assert block.language in blocks.LANGUAGES, f"{path}, line {block.line}"
         if block.language != "sh":

@@ -1,5 +1,5 @@
-"""Hostile scenarios, a few of benches/fuzz.py's: no traceback, no hang, nothing large; and it can
-tell those that are."""
+"""Hostile scenarios, a few of those in benches/fuzz.py: no traceback, no hang, no large allocation.
+Other tests check that the fuzzer detects each of these."""
 
 import subprocess
 import sys

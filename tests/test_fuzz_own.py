@@ -1,5 +1,5 @@
-"""Hostile classes of one's own, a few of benches/fuzz_own.py's: each is refused in a sentence, or
-computes what Python does; and it can tell those that don't."""
+"""Hostile classes of a user's own, a few of those in benches/fuzz_own.py. Each is refused with a
+message, or computes the same as Python. Another test checks that the fuzzer detects failures."""
 
 import random
 import subprocess

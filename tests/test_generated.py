@@ -1,5 +1,5 @@
-"""What is generated is of what the code declares now, and of the records of runs; the records are of runs
-of this engine."""
+"""Generated pages are up to date with the code's declarations and the recorded runs. The recorded
+runs are up to date with this engine."""
 
 import importlib.util
 import json
@@ -25,7 +25,7 @@ GENERATE = generator()
 
 
 def recorded() -> dict[str, Any]:
-    """The numbers of *Three situations*."""
+    """Returns the numbers of *Three situations*."""
     record = json.loads(GENERATE.situations.RECORD.read_text(encoding="utf-8"))
     numbers: dict[str, Any] = record["numbers"]
     return numbers
@@ -53,7 +53,7 @@ def test_the_table_of_the_tutorial_has_the_recorded_numbers() -> None:
     text = (ROOT / "docs" / "learn" / "tutorial.md").read_text(encoding="utf-8")
     [printed] = [block.text for block in GENERATE.blocks.find(text) if block.printed]
     users = printed.partition("users ")[2].partition("\n\n")[0]
-    # The name, idle, mean and p95.
+    # Columns: name, idle, mean and p95.
     rows = re.findall(r"^(\w+) +\S+ ±\S+ +\S+ ±\S+ +([\d.]+) ±", users, flags=re.MULTILINE)
     assert len(rows) == 6
     for words, shown in rows:

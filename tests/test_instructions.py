@@ -1,6 +1,6 @@
-"""What a packet costs, in instructions, is what benches/instructions.json says: one case of the build
-that tests run, in which packets cross access links too, and in `make test-long` another of that build
-and all eight of the release."""
+"""The number of instructions per packet matches the record in benches/instructions.json. The quick
+test counts one case with access links in the build that tests use. `make test-long` adds a second
+case of that build and all eight cases of the release build."""
 
 import json
 import os
@@ -48,10 +48,10 @@ def test_what_is_below_passes_and_says_how_to_record_it() -> None:
 
 def test_of_another_compiler_nothing_is_judged() -> None:
     other = {**BY, "rustc": "rustc 1.99.0"}
-    told = instructions.judged("ten", of(1600.0), KEPT, other)
-    assert told.other_compiler
-    assert not told.failed
-    assert "this is rustc 1.99.0" in told.words
+    verdict = instructions.judged("ten", of(1600.0), KEPT, other)
+    assert verdict.other_compiler
+    assert not verdict.failed
+    assert "this is rustc 1.99.0" in verdict.words
 
 
 def test_a_case_that_is_not_recorded_fails() -> None:
@@ -116,8 +116,8 @@ def test_a_function_is_of_its_crate() -> None:
 
 @pytest.fixture(scope="session")
 def counted(request: pytest.FixtureRequest) -> callgrind.Speed:
-    """The program of a build, under valgrind. Without it nothing is counted, which in CI is a
-    failure."""
+    """The program of this build, under valgrind. Without valgrind the test is skipped, or fails in
+    CI."""
     try:
         return callgrind.program(request.param)
     except callgrind.NoToolError as missing:

@@ -1,8 +1,9 @@
-"""What only names things, shows help or refuses a word imports nothing that is slow to import; nor does
-a short run, beside what it computes with.
+"""Commands that only list names, show help or refuse a word import no slow module. A short run
+imports only the slow modules that it computes with.
 
-`import matplotlib.figure` takes a second of CPU time, polars a third, numpy and asyncio a tenth and
-more each. In a process of its own each command follows the last one, and says what it imported.
+`import matplotlib.figure` takes a second of CPU time, polars a third of a second, numpy and asyncio
+a tenth and more each. The commands run one after another in a process of its own, which reports the
+modules that each one imported.
 """
 
 import json
@@ -20,9 +21,9 @@ SLOW = (
     *("asyncio", "dateutil", "distributed", "email", "importlib.metadata", "jinja2", "matplotlib", "multiprocessing"),
     *("numba", "numpy", "polars", "pyroute2", "rich", "sojourn._core", "sqlite3", "ssl", "tarfile"),
 )  # fmt: skip
-"""Modules that cost what a whole light command does, or nearly."""
+"""Modules whose import takes about as long as a whole light command."""
 FINDERS = ["email", "importlib.metadata"]
-"""What finds the other packages, which the help and the lists name: 0.04 CPU s."""
+"""Modules that find the other packages for the help and the lists: 0.04 CPU s."""
 SCENARIO = """
 duration = "2 s"
 warmup = "1 s"
@@ -79,7 +80,7 @@ LIGHT: Mapping[str, list[str]] = {
     "no time to measure": ["measure", "host", "--length", "nope"],
     "no guest": ["kernel", "setup", "nope"],
 }
-"""Commands, by what they ask for."""
+"""Commands by the kind of request."""
 REFUSED = {name: words for name, words in LIGHT.items() if "nope" in " ".join(words)}
 CHILD = """
 import contextlib, io, json, sys
@@ -99,7 +100,8 @@ for name, words in commands.items():
 def imported(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Mapping[str, tuple[int, list[str], str]]:
-    """Of each command its exit status, the slow modules that it imported, and what it said."""
+    """Returns for each command its exit status, the slow modules that it imported, and its
+    output."""
     folder = tmp_path_factory.mktemp("light")
     (folder / "short.toml").write_text(SCENARIO, encoding="utf-8")
     done = subprocess.run(
@@ -120,10 +122,10 @@ def test_a_light_command_imports_nothing_slow(
     name: str, imported: Mapping[str, tuple[int, list[str], str]]
 ) -> None:
     ended, found, _ = imported[name]
-    # The extension knows the version, and is needed by all that follows.
+    # The extension contains the version, and all later commands need it.
     needed = {"the version": ["sojourn._core"], "the help": FINDERS}
     assert found == needed.get(name, [])
-    # Without a guest `kernel status` ends with 1.
+    # Without a guest the exit status of `kernel status` is 1.
     assert (ended == 2) == (name in REFUSED)
 
 
@@ -136,7 +138,7 @@ def test_what_is_refused_is_refused_for_what_it_names(
 
 
 def test_what_lists_imports_nothing_that_runs() -> None:
-    """What it imports is most of what it takes."""
+    """Most of the time of `list` is spent on imports."""
     child = "import sys; from sojourn import cli; cli.status(['list']); print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", child], capture_output=True, text=True, check=True)
     assert "fq_codel" in done.stdout
@@ -165,7 +167,7 @@ def test_a_verb_of_the_core_looks_for_no_other_package(words: list[str], tmp_pat
 
 
 def test_what_completes_a_word_imports_nothing_slow(tmp_path: Path) -> None:
-    """A shell starts it at each press of a key."""
+    """A shell starts this at each press of Tab."""
     done = subprocess.run(
         [
             *(sys.executable, "-c"),

@@ -1,5 +1,5 @@
-"""What the documents show of a line, on one made of network namespaces: the commands that are typed at
-home, and `sojourn serve` beyond the line. In real time, some minutes a page."""
+"""Runs the documents' commands for real lines on a line made of network namespaces: the commands
+for the home, and `sojourn serve` beyond the line. They run in real time, some minutes per page."""
 
 import contextlib
 import sys
@@ -24,19 +24,19 @@ TEXTS = {
     if pages.is_run(path) and any("line" in block.before for block in blocks.find(text))
 }
 NAMES = {"HOST": SERVER, "far.example": SERVER, "192.168.1.1": ROUTER_TO_CLIENT}
-"""What the pages call hosts."""
+"""Host names on the pages, and their addresses here."""
 PATIENCE_S = 600.0
 
 
 class Line:
-    """Runs commands of sojourn at either end."""
+    """Runs sojourn's commands at either end."""
 
     def __init__(self, network: LiveNetwork, servers: contextlib.ExitStack) -> None:
         self.network, self.servers = network, servers
 
     def __call__(self, words: Sequence[str], folder: Path) -> int:
         named = [NAMES.get(word, word) for word in words]
-        # A host has a mount namespace of its own, and who enters it is at the root.
+        # Each host has its own mount namespace. A process that enters it starts in the root folder.
         command = ("env", f"--chdir={folder}", sys.executable, "-m", "sojourn", *named)
         if named[0] == "serve":
             server = self.network.start("server", *command)
@@ -44,7 +44,7 @@ class Line:
             time.sleep(3)
             return 0
         done = self.network.run("client", *command, check=False, timeout=PATIENCE_S)
-        # What reaches stderr is shown where a block fails.
+        # pytest shows stderr if a block fails.
         print(done.stderr, file=sys.stderr)
         print(done.stdout)
         return done.returncode

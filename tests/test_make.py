@@ -1,5 +1,5 @@
-"""`make test` as a recipe, with programs that only note that they were called and print it: what
-runs, in which order, and that nothing that fails is lost."""
+"""Runs `make test` with programs that only record and print their own calls. The tests check which
+programs run, in which order, and that no failure is lost."""
 
 import os
 import subprocess
@@ -26,15 +26,15 @@ CARGO = (
 def make_test(
     folder: Path, fails: str = "", says: str = "", **env: str
 ) -> tuple[int, str, list[str]]:
-    """How it ends, what it prints, what it has called. `fails`: a pattern of calls that fail.
-    `says`: a case of the shell for what else is printed."""
+    """Returns make's exit status, its output and the recorded calls. `fails` is a shell pattern of
+    calls that fail. `says` is a branch of the shell's `case` that prints additional lines."""
     venv, calls = folder / "venv", folder / "calls"
     (venv / "bin").mkdir(parents=True)
     for name in ("python", "sojourn", "ruff", "mypy", "maturin", "pip", "cargo", "rustup"):
         program = venv / "bin" / name
         program.write_text(PROGRAM.format(calls=calls, fails=fails or "nothing", says=says))
         program.chmod(0o755)
-    # What is there already, each newer than what it is made of.
+    # Targets that already exist, each newer than its sources.
     guest, lab = folder / "guest", folder / "engine.wasm"
     made = [guest, lab, *(venv / name for name in (".made", ".tools", ".dev"))]
     for file in made:
@@ -45,7 +45,7 @@ def make_test(
             *(f"GUEST={guest}", f"LAB={lab}"),
             *(f"WHEELS={calls}.wheel", f"BESIDE={folder / 'beside.log'}"),
             f"PROBE_MADE={calls}.probe",
-            # At idle priority the recipe would wait for the tests beside this one.
+            # At idle priority the recipe would wait for the tests that run in parallel.
             "LEFT_OVER=",
         ],
         cwd=ROOT,
@@ -81,12 +81,12 @@ def test_the_rest_waits_for_the_live_tests_and_for_what_is_built(tmp_path: Path)
 
 
 def test_what_was_not_tested_is_said_at_the_end(tmp_path: Path) -> None:
-    # A guest that there is not: three lines in place of one.
+    # The guest is missing: the program prints three lines instead of one.
     said = "3 NOT TESTED\nno gcc\n9 passed"
-    code, told, _ = make_test(tmp_path, says=f"*'{REST_MARKS}') echo '{said}' ;;")
-    assert code == 0, told
-    assert told.endswith(f"\n{said}\n")
-    assert told.count("NOT TESTED") == 2
+    code, output, _ = make_test(tmp_path, says=f"*'{REST_MARKS}') echo '{said}' ;;")
+    assert code == 0, output
+    assert output.endswith(f"\n{said}\n")
+    assert output.count("NOT TESTED") == 2
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
-"""The recipes in packaging/, as far as they can be tried without OpenWrt's tree: its files of make and
-its shell functions are stood in for, so what is tried is what ours say to them."""
+"""Tests the recipes in packaging/ without OpenWrt's tree. Stubs replace OpenWrt's makefiles and
+shell functions, so the tests check how our recipes use them."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ SHELLS = [
     words for words in (["dash"], ["bash", "--posix"], ["busybox", "ash"]) if shutil.which(words[0])
 ]
 
-# Of OpenWrt's include/package.mk and its feed's rust-package.mk: that they are given a package's name,
-# build what MAKE_PATH says, and install by the package's own lines.
+# Stubs of OpenWrt's include/package.mk and its feed's rust-package.mk. They check that these get
+# the package's name, build MAKE_PATH, and install by the package's own rules.
 STUBS = {
     "rules.mk": "INSTALL_DIR:=install -d -m0755\nINSTALL_BIN:=install -m0755\nINSTALL_CONF:=install -m0600\n",
     "include/package.mk": "define BuildPackage\nbuilt:\n$(call Package/$(1)/install,$(DEST))\nendef\n",
     "feeds/packages/lang/rust/rust-package.mk": (
-        "define RustBinPackage\ntold:\n\t@echo $(1) $(PKG_VERSION) $(MAKE_PATH) $(CARGO_PKG_PROFILE) "
+        "define RustBinPackage\nshow:\n\t@echo $(1) $(PKG_VERSION) $(MAKE_PATH) $(CARGO_PKG_PROFILE) "
         "$(PKG_LICENSE_FILES)\nendef\n"
     ),
 }
-# Of OpenWrt's /lib/functions.sh and procd.sh: one section, read of a file; what procd is to start is
-# printed, a word a line.
+# Stubs of OpenWrt's /lib/functions.sh and procd.sh. They read one section from a file, and print
+# the command for procd, one word per line.
 FUNCTIONS = """
 config_load() { [ "$1" = sojourn-probe ]; }
 config_foreach() { "$1" first; }
@@ -62,7 +62,7 @@ def made(folder: Path, *words: str) -> str:
 
 
 def test_the_recipe_builds_the_program_of_this_tree(tmp_path: Path) -> None:
-    name, version, crate, profile, licence = made(tmp_path, "told").split()
+    name, version, crate, profile, licence = made(tmp_path, "show").split()
     whole = tomllib.loads((ROOT / "Cargo.toml").read_text())
     assert version == whole["workspace"]["package"]["version"]
     (program,) = tomllib.loads((ROOT / crate / "Cargo.toml").read_text())["bin"]
@@ -89,7 +89,7 @@ def test_the_recipe_installs_program_script_and_configuration(tmp_path: Path) ->
 
 
 def started(shell: list[str], folder: Path, **options: str) -> list[str]:
-    """The words that procd is told to run, with these options of the configuration."""
+    """Returns the command that procd has to run, with these options in the configuration."""
     text = CONFIG.read_text()
     for name, value in options.items():
         (line,) = [line for line in text.splitlines() if line.startswith(f"\toption {name} ")]
@@ -117,13 +117,13 @@ def test_the_init_script_starts_what_the_configuration_says(
     assert started(shell, tmp_path, enabled="1") == serve
     secret = started(shell, tmp_path, enabled="1", secret="/etc/a secret", port="")
     assert secret == [*serve[:4], "--secret", "@/etc/a secret"]
-    # Its options are those of `sojourn serve`.
+    # The options are those of `sojourn serve`.
     understand(cli, serve[1:])
 
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="needs shellcheck")
 def test_shellcheck_finds_nothing_in_the_init_script() -> None:
-    # What rc.common reads of it is used there; every shell of OpenWrt's has `local`.
+    # rc.common uses the variables that seem unused. Every shell of OpenWrt has `local`.
     words = ["shellcheck", "--shell=sh", "--exclude=SC2034,SC3043", str(INIT)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
@@ -133,7 +133,7 @@ def test_shellcheck_finds_nothing_in_the_init_script() -> None:
 def test_systemd_knows_every_line_of_the_unit(tmp_path: Path) -> None:
     unit = tmp_path / "sojourn-probe.service"
     text = (ROOT / "packaging" / "systemd" / "sojourn-probe.service").read_text()
-    # A program that is there: ours is where the administrator puts it.
+    # A program that exists here: the administrator installs ours.
     unit.write_text(text.replace("/usr/local/bin/sojourn-probe", shutil.which("true") or ""))
     done = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", str(unit)],

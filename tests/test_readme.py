@@ -1,5 +1,5 @@
-"""What README.md shows works: its Python, its scenario, its commands, its make targets. What docs/
-names is there."""
+"""The content of README.md works: its Python, scenario, commands and make targets. All names in
+docs/ exist."""
 
 import re
 import shlex
@@ -27,7 +27,7 @@ _undrawn = pytest.fixture(undrawn)
 
 @pytest.mark.usefixtures("_undrawn")
 def test_what_it_prints_is_what_it_says(tmp_path: Path) -> None:
-    # Shortened: more seconds of simulation say no more about a command.
+    # Shortened: more simulated seconds would add nothing to the test of a command.
     player = blocks.Player("README.md", tmp_path, short=True)
     said = {}
     for block in blocks.find(shortened(README)):
@@ -48,14 +48,14 @@ def test_the_page_on_python_runs(tmp_path: Path) -> None:
     player = blocks.Player("docs/python.md", tmp_path)
     said = [player.play(block).text or "" for block in blocks.find(page)]
     slowest, *_, fastest = re.findall(r"Mbit/s (\d+) ms", said[0])
-    assert int(fastest) < int(slowest), "a faster line is a shorter queue"
+    assert int(fastest) < int(slowest), "a faster line has a shorter queue"
 
 
 @pytest.mark.usefixtures("_undrawn")
 def test_the_demo_has_the_columns_and_the_verdict_that_are_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Shortened: its numbers move with every algorithm, what is told of them does not.
+    # Shortened: the numbers change with every algorithm, but the columns and the verdict don't.
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", blocks.COLUMNS)
     demo = re.search(r"compare (\S+) (.*)-o demo", (ROOT / "Makefile").read_text(encoding="utf-8"))
@@ -71,7 +71,7 @@ def test_the_demo_has_the_columns_and_the_verdict_that_are_shown(
         ]
         assert heads[0].split() == heads[1].split()
     for text in (said, shown):
-        # In so short a run cake and fq_codel may stand side by side.
+        # In such a short run cake and fq_codel may be equally good.
         one_line = " ".join(text.split())
         assert re.search(r"(cake|fq_codel).*[Aa]gainst pfifo[.:].*ping RTT p95 from", one_line)
 
@@ -91,7 +91,7 @@ def test_what_a_page_links_to_exists(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_command_line_knows_every_option_that_a_page_shows(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    # Behind two blanks an output of it or a remark may stand.
+    # Two spaces may be followed by a command's output or by a remark.
     shown = [
         line.partition("  ")[0] for block in text.split("```")[1::2] for line in block.splitlines()
     ]
@@ -102,8 +102,8 @@ def test_the_command_line_knows_every_option_that_a_page_shows(page: Path) -> No
 
 
 def understand(command: click.Command, words: list[str]) -> None:
-    """Raises NoSuchOption, or BadParameter for an option without its value; nothing is carried
-    out."""
+    """Parses a command without running it. Raises NoSuchOption for an unknown option, and
+    BadParameter for an option without its value."""
     context = click.Context(command)
     if not isinstance(command, click.Group):
         command.make_parser(context).parse_args(words)

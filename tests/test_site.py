@@ -1,5 +1,5 @@
-"""The site's pages: every link leads somewhere, every block runs, every file that a page shows is
-made, and nothing that the code declares lacks its page. HTML is not made here."""
+"""The site's pages. Links have targets, blocks run, files that a page shows are generated, and all
+declarations in the code have a page. These tests don't generate HTML."""
 
 import re
 import shlex
@@ -35,9 +35,9 @@ MADE = (
     "docs/congestion/bbr.md",
     "docs/congestion/reno.md",
 )
-"""Pages of a form that all of their folder have."""
+"""Generated pages. All pages of a folder have the form of one of these."""
 GALLERIES = ("docs/gallery/figures.md", "docs/gallery/pages.md")
-"""All but the examples, which other tests load and run."""
+"""All of the gallery except the examples, which other tests load and run."""
 
 
 _undrawn = pytest.fixture(undrawn)
@@ -81,7 +81,7 @@ def test_what_a_page_shows_runs_and_makes_its_files(path: str, tmp_path: Path) -
             if said is None:
                 assert block.waits, f"{path}, line {block.line}"
             elif name == "output":
-                assert said, f"{path}, line {block.line}: it printed nothing"
+                assert said, f"{path}, line {block.line}: the block printed nothing"
             else:
                 assert (tmp_path / value.partition(": ")[0]).is_file(), f"{path}: {value}"
 
@@ -119,7 +119,7 @@ def test_each_thing_that_is_declared_has_its_page() -> None:
 def test_a_discipline_has_its_words_and_what_it_is_for(name: str) -> None:
     page = TEXTS[f"docs/qdiscs/{name}.md"]
     purpose = page.partition("## Words and defaults")[0]
-    assert f"`{name}`" in purpose, "docs/qdiscs.md says in a paragraph that begins with its name"
+    assert f"`{name}`" in purpose, "docs/qdiscs.md needs a paragraph that begins with its name"
     for variant in QDISCS[name].variants:
         for word, _ in QDISCS[name].words(variant):
             assert f"`{word}`" in page, word
@@ -215,7 +215,7 @@ def played() -> Iterator[blocks.Block]:
 
 
 def test_no_block_is_left_out_unsaid() -> None:
-    # What has an output or a figure is run, or needs a guest.
+    # A block with an output or a figure is run, or needs a guest.
     for block in played():
         assert block.runs or not block.behind, block.text
 

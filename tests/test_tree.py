@@ -1,4 +1,4 @@
-"""Tests test the tree, and what of it is packed."""
+"""The tests import this tree, and each test sees only the packages that its own depends on."""
 
 import re
 from importlib import import_module
@@ -67,7 +67,7 @@ def test_what_was_hidden_is_the_same_when_it_is_seen_again() -> None:
 
 
 def test_the_engine_s_name_is_not_the_whole_build_s() -> None:
-    # A change of the live half leaves the simulator what it was.
+    # A change of the live half does not change the simulator's build.
     assert _core.ENGINE != _core.BUILD == build_of(["sojourn/crates"], "sojourn")
 
 
@@ -78,7 +78,7 @@ def test_a_file_is_left_out_only_if_none_of_its_tests_is_asked_for() -> None:
         return {file.stem for file in all_files if may_be_asked_for(file, expression)}
 
     everything = {file.stem for file in all_files}
-    # What `make test` runs one after the other is all there is.
+    # The parts that `make test` runs one after another contain all tests.
     live, papers = files("live and not long"), files("papers and not live and not long")
     rest = files("not live and not papers and not long")
     assert {"test_netns", "test_live_session"} <= live
@@ -86,7 +86,7 @@ def test_a_file_is_left_out_only_if_none_of_its_tests_is_asked_for() -> None:
     assert {"test_tree", "test_guest"} <= rest
     assert live | papers | rest == everything
     assert not live & papers | live & rest | papers & rest
-    # A test may have other marks than its file.
+    # A test may have marks in addition to those of its file.
     assert files("slow") == everything
     assert files("live and slow") == live
     assert all(files(mark) for mark in MARKS)

@@ -1,4 +1,4 @@
-"""What a hint says to type is taken: the options and verbs that hints name are there."""
+"""A hint's suggested command is accepted: the options and verbs that hints name exist."""
 
 import ast
 import inspect
@@ -41,7 +41,7 @@ NAMED = re.compile(r"(?<![\w-])--?[a-z][a-z0-9-]*")
 
 
 def missing(path: tuple[str, ...], words: str) -> list[str]:
-    """The options that these words name and the verb has not."""
+    """Returns the options in these words that the verb does not have."""
     return [each for each in NAMED.findall(words) if each not in OPTIONS[path]]
 
 
@@ -123,7 +123,7 @@ def test_a_key_that_is_hinted_at_can_be_set() -> None:
         found = re.search(r"--set (\S+)=", hint)
         if found is None:
             continue
-        # Some value is wrong, but never the place.
+        # The value may be wrong, but the place must be valid.
         try:
             plain.with_({found[1]: "x"})
         except ScenarioError as error:
@@ -134,7 +134,7 @@ def test_a_key_that_is_hinted_at_can_be_set() -> None:
 
 
 def texts(inside: str = ".") -> Iterator[tuple[Path, int, str]]:
-    """Every text that names an option, where something that was put in stands as `…`."""
+    """Yields every text that names an option. Inserted values are shown as `…`."""
     for file in sorted(file for home in HOMES for file in (home / inside).rglob("*.py")):
         source = file.read_text(encoding="utf-8")
         if "sojourn " not in source or not NAMED.search(source):
@@ -193,7 +193,7 @@ def test_an_option_that_a_verb_s_file_names_is_its_own() -> None:
     wrong = []
     for file, line, text in texts("cli"):
         if file.name == "usage.py":
-            continue  # It knows other programs' options.
+            continue  # It contains other programs' options.
         own = OTHERS.sub("", COMMAND.sub("", text))
         named = [path for path in VERBS if len(path) == 1 and path[0] in own]
         known = of_file.get(file.name, every).union(*(OPTIONS[path] for path in named))

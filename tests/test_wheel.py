@@ -1,5 +1,5 @@
-"""The wheel that others install: it runs by itself, from anywhere, and gives the tree's tables.
-`make wheel` builds it."""
+"""The wheel that users install: it works by itself, from any folder, and produces the tree's
+tables. `make wheel` builds it."""
 
 import json
 import os
@@ -20,18 +20,18 @@ import sojourn
 FOLDER = ROOT / "target" / "wheel"
 WHEELS = {file.name.split("-")[0]: file for file in sorted(FOLDER.glob("*.whl"))}
 """By package: sojourn, sojourn_live, sojourn_papers."""
-pytestmark = pytest.mark.skipif(not WHEELS, reason="there is no wheel: make wheel")
+pytestmark = pytest.mark.skipif(not WHEELS, reason="no wheel is built: make wheel")
 
 
 @pytest.fixture(scope="module")
 def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with nothing but the core's wheel; what it depends on is found where it is."""
+    """A folder with only the core's wheel. Its dependencies are imported from our environment."""
     return unpacked(["sojourn"], tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same of all three packages."""
+    """A folder with the wheels of all three packages."""
     return unpacked([*WHEELS], tmp_path_factory)
 
 
@@ -43,9 +43,7 @@ def unpacked(names: Sequence[str], tmp_path_factory: pytest.TempPathFactory) -> 
     program = [sys.executable, "-c", "from sojourn import _core; print(_core.BUILD)"]
     build = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=True)
     if build.stdout.strip() != build_of(["sojourn/crates"], "sojourn"):
-        pytest.skip(
-            "the wheel was built of other sources of Rust than the tree holds now: make wheel"
-        )
+        pytest.skip("the wheel was built from other Rust sources than the tree's: make wheel")
     return folder
 
 
@@ -54,8 +52,9 @@ WHEELHOUSE = ROOT / "target" / "wheelhouse"
 
 @pytest.fixture(scope="module")
 def environment(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clean virtual environment into which pip has installed the wheel, without a network. What it
-    depends on comes from the wheelhouse, if `make wheelhouse` has made one, and else from ours."""
+    """A clean virtual environment into which pip has installed the wheels, without a network. The
+    dependencies are from the wheelhouse if `make wheelhouse` has made one, and otherwise from our
+    environment."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=False)
     python = folder / "bin" / "python"
@@ -68,7 +67,8 @@ def environment(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     done = subprocess.run([*pip, *asked], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     if "--no-deps" in asked:
-        # A folder that a .pth names brings no .pth of its own: not our editable install.
+        # Python does not process the .pth files of a folder that is named in a .pth file, so our
+        # editable install stays invisible.
         (site,) = (folder / "lib").glob("python*/site-packages")
         (site / "ours.pth").write_text(sysconfig.get_path("purelib"))
     return folder
@@ -101,7 +101,7 @@ ALONE = {
     "sojourn-live": ["sojourn", "sojourn_live"],
     "sojourn-papers": ["sojourn", "sojourn_papers"],
 }
-"""The wheels of an environment that has one package, and what that one depends on."""
+"""For each package, the wheels of an environment with this package and its dependencies."""
 
 
 @pytest.mark.long
@@ -124,8 +124,8 @@ def test_a_package_passes_its_quick_tests_where_the_others_are_not_installed(
 
 
 def alone(names: Sequence[str], folder: Path) -> Path:
-    """The Python of a clean environment with these wheels. What the packages and the tests need of
-    others is ours, without our editable installs."""
+    """Returns the Python of a clean environment with these wheels. Third-party packages are those
+    of our environment, without our editable installs."""
     venv.create(folder / "environment", with_pip=False)
     python = folder / "environment" / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install"]
@@ -148,13 +148,13 @@ def alone(names: Sequence[str], folder: Path) -> Path:
 
 
 def clean() -> dict[str, str]:
-    """Our environment without what leads Python to the tree."""
+    """Our environment variables, without those that would make Python find the tree."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
 
 def run(installed: Path, where: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    # Isolated from the tree: its editable install is a .pth file, which is read after PYTHONPATH. Of it
-    # the packages would still be found of which the folder holds no wheel.
+    # The editable install of the tree is a .pth file, which Python reads after PYTHONPATH. Packages
+    # without a wheel in the folder would still be found through it, so they are hidden.
     hiding = str(ROOT / "tests" / "hiding")
     path = os.pathsep.join([hiding, str(installed), sysconfig.get_path("purelib")])
     absent = [name for name in WHEELS if not (installed / name).is_dir()]
@@ -196,7 +196,7 @@ def test_the_core_alone_says_which_package_brings_a_verb(core: Path, tmp_path: P
 
 
 def test_the_wheel_gives_the_tree_s_tables(installed: Path, tmp_path: Path) -> None:
-    # An engine of the release against the checked one: optimised otherwise, the same bits.
+    # Compares the release build with the checked build: other optimisations, the same bits.
     scenario = ROOT / "scenarios" / "home-uplink.toml"
     done = run(
         installed,
@@ -271,7 +271,7 @@ def test_elsewhere_what_needs_linux_says_so(core: Path, tmp_path: Path) -> None:
 def elsewhere(
     installed: Path, where: Path, commands: Sequence[Sequence[str]]
 ) -> list[tuple[int, str, str]]:
-    """Of each command on another system its exit status, and what it printed to stdout and stderr."""
+    """Returns for each command, run as on another system, its exit status, stdout and stderr."""
     program = str(ROOT / "tests" / "other_system.py")
     done = run(installed, where, program, json.dumps(commands))
     assert done.returncode == 0, done.stderr

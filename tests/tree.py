@@ -1,5 +1,5 @@
-"""What is tested is this tree: its Python, and an engine built of its Rust. Never an installed
-copy."""
+"""Makes sure that the tests import this tree: its Python code, and an engine built from its Rust
+code. An installed copy is an error."""
 
 import hashlib
 import os
@@ -14,15 +14,16 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("sojourn", "sojourn-live", "sojourn-papers")
 TESTS = (*(ROOT / package / "tests" for package in PACKAGES), ROOT / "tests")
-"""Where tests are."""
+"""The folders with tests."""
 INSTALLED = "SOJOURN_TESTS_INSTALLED"
-"""Set where what is tested are packages installed elsewhere, some of which may be absent."""
+"""Set where the tests check installed packages, some of which may be missing."""
 
 
 @cache
 def hidden_from(file: Path) -> list[str]:
-    """What a test of this file, or of a folder, can not import: packages that its own does not
-    depend on, and the modules of their tests. Tests of no package see all."""
+    """Returns the modules that a test of this file, or of a folder, must not import: packages that
+    its own package does not depend on, and the modules of their tests. Tests outside of the
+    packages may import all."""
     own = next((name for name in PACKAGES if file.is_relative_to(ROOT / name)), None)
     if own is None:
         return []
@@ -36,8 +37,8 @@ def hidden_from(file: Path) -> list[str]:
 
 
 def build_of(folders: Sequence[str], relative_to: str) -> str:
-    """The sources of Rust in these folders, named as a build script names them (`BUILD` in
-    sojourn/crates/python/build.rs and sojourn-live/crates/extension/build.rs)."""
+    """Returns a hash of the Rust sources in these folders, named as a build script names them
+    (`BUILD` in sojourn/crates/python/build.rs and sojourn-live/crates/extension/build.rs)."""
     named = {name: ROOT / name for name in ("Cargo.lock", "Cargo.toml")}
     base = ROOT / relative_to
     for folder in folders:
@@ -53,8 +54,8 @@ def build_of(folders: Sequence[str], relative_to: str) -> str:
 
 
 def of_another_tree() -> str | None:
-    """Why what `import sojourn` gives is not this tree; None if it is. Where INSTALLED is set, only an
-    engine built of other sources is."""
+    """Returns the reason why `import sojourn` does not import this tree, or None if it does. Where
+    INSTALLED is set, only an engine built from other sources is a reason."""
     elsewhere = bool(os.environ.get(INSTALLED))
     built = {
         "sojourn": ("_core", build_of(["sojourn/crates"], "sojourn")),
@@ -74,12 +75,13 @@ def of_another_tree() -> str | None:
                 f"these would be tests of {found}, not of {'a wheel' if elsewhere else 'this tree'}"
             )
         if build != engine.BUILD:
-            return f"{name} was built of other sources of Rust than the tree holds now"
+            return f"{name} was built from other sources than the Rust sources of this tree"
     return None
 
 
 def probe_of_the_tree() -> Path:
-    """sojourn-probe for this machine, built of this tree; where there is none the test is left out."""
+    """Returns sojourn-probe for this machine, built from this tree. Skips the test if it isn't
+    built."""
     target = f"{os.uname().machine}-unknown-linux-musl"
     asked = ["make", "-q", f"target/.probe-{target}"]
     if subprocess.run(asked, cwd=ROOT, capture_output=True, check=False).returncode != 0:

@@ -1,7 +1,8 @@
-"""Hides packages of this repository: their imports fail as those of a package that is not installed,
-and their entry points are not found. Subprocesses hide the same (sitecustomize.py).
+"""Hides packages of this repository: an import fails as if the package weren't installed, and the
+package's entry points are not found. Subprocesses hide the same packages (sitecustomize.py).
 
-A test of one package runs with the packages hidden that its own does not depend on: conftest.py.
+While a test of one package runs, conftest.py hides the packages that this package does not depend
+on.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 import sys
 from importlib.machinery import PathFinder
 
-TYPE_CHECKING = False  # as typing's, which each subprocess would import for it
+TYPE_CHECKING = False  # like typing.TYPE_CHECKING, without the import of typing in each subprocess
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from importlib.machinery import ModuleSpec
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 VARIABLE = "SOJOURN_TESTS_HIDE"
-"""What subprocesses hide: names of packages, with spaces between them."""
+"""The environment variable with the packages that subprocesses hide: names separated by spaces."""
 
 _names: frozenset[str] = frozenset()
 _aside: dict[str, ModuleType] = {}
@@ -27,7 +28,7 @@ _distributions = PathFinder.find_distributions
 
 
 class Refusal:
-    """A finder that stands before all others."""
+    """A finder that comes before all others."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -40,22 +41,24 @@ class Refusal:
 
 
 def visible(distributions: Iterable[Distribution]) -> Iterator[Distribution]:
-    """These distributions without hidden ones."""
+    """Yields the distributions that are not hidden."""
     for distribution in distributions:
-        # Its folder's name: to read the name of each from its metadata takes longer than all else.
+        # The name of its folder: reading every name from the metadata would take longer than
+        # everything else.
         name = getattr(distribution, "_normalized_name", None) or distribution.name
         if name.replace("-", "_") not in _names:
             yield distribution
 
 
 def found(*words: Any, **named: Any) -> Iterator[Distribution]:
-    """The distributions that importlib.metadata finds, without hidden ones."""
+    """Yields the distributions that importlib.metadata finds, except hidden ones."""
     return visible(_distributions(*words, **named))
 
 
 def filter_all_finders() -> None:
-    """The same where another finder has taken over: the package importlib_metadata, which dask imports,
-    puts its own in the place of Python's. A subprocess that has imported neither is left alone."""
+    """Filters the results of other finders as well. The package importlib_metadata, which dask
+    imports, replaces Python's finder with its own. Without effect in a subprocess that imported
+    neither."""
     metadata = sys.modules.get("importlib.metadata")
     if metadata is None or hasattr(metadata.Distribution.discover, "plain"):
         return
@@ -69,8 +72,8 @@ def filter_all_finders() -> None:
 
 
 def hide(names: Iterable[str]) -> None:
-    """Hides the packages of these names, and no others. Modules that were imported before are laid
-    aside: when their package is visible again they are the same ones."""
+    """Hides these packages, and no others. Their imported modules are set aside, and restored
+    unchanged when the package becomes visible again."""
     global _names
     if (names := frozenset(names)) == _names:
         return
@@ -83,14 +86,15 @@ def hide(names: Iterable[str]) -> None:
         _aside[name] = sys.modules.pop(name)
     for name in [name for name in _aside if name.partition(".")[0] not in names]:
         sys.modules[name] = _aside.pop(name)
-    # What packages there are is asked once in a process, and again by this file when it is imported.
+    # The list of installed packages is cached once per process, and again when cli.list is
+    # imported.
     if extras := sys.modules.get("sojourn.extras"):
         extras.installed.cache_clear()
     sys.modules.pop("sojourn.cli.list", None)
 
 
 def hide_in_subprocesses(names: Iterable[str]) -> None:
-    """Hides them in each Python that is started from now on."""
+    """Hides these packages in each Python process that is started from now on."""
     os.environ[VARIABLE] = " ".join(sorted(names))
     here = os.path.dirname(__file__)
     path = [place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place]

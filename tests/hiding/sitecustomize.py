@@ -1,5 +1,4 @@
-"""A test's subprocess hides what the test's package does not depend on: each Python imports this
-first."""
+"""Hides packages in a test's subprocess: each Python imports this file first."""
 
 import os
 
