@@ -1,4 +1,4 @@
-"""Text from elsewhere has no control characters by the time it is shown or kept."""
+"""Text from outside is shown and stored without control characters."""
 
 import pytest
 from hypothesis import given

@@ -1,7 +1,7 @@
-"""The scenario language: what it means, what it refuses and how it says so.
+"""The scenario language: its meaning, and the text of its refusals.
 
-Laws come first (text and value are one; a flow's rng is its own), then worked numbers, then the
-conversations with the user.
+First come laws (text and value are equivalent; each flow has its own random numbers), then worked
+numbers, then messages to the user.
 """
 
 import json
@@ -46,12 +46,12 @@ delay = "7 ms"
 
 
 def flow(text: str, head: str = HEAD) -> dict[str, Any]:
-    """The first flow of a dumbbell whose [[flow]] is `text`, as it is realised."""
+    """Returns the realised first flow of a dumbbell with the [[flow]] entry `text`."""
     return written(loads(f"{head}[[flow]]\n{text}").realise(1))["flows"][0]
 
 
 def written(realised: Realised) -> dict[str, Any]:
-    """As plain values."""
+    """Returns the scenario as plain values."""
     return json.loads(realised.to_json())
 
 
@@ -199,7 +199,7 @@ def test_an_entry_s_flows_are_shared_out_over_its_hosts_in_turn(
     hosts: str, each: list[str]
 ) -> None:
     named = [f"home/{name}" for name in each]
-    # Those at home, whichever way the data flows.
+    # The named hosts are at home, whichever way the data flows.
     for direction in ("down", "up"):
         text = f'kind = "bulk"\ncount = 3\ndirection = "{direction}"\nhosts = {hosts}'
         scenario = loads(f"{HEAD}[[flow]]\n{text}")
@@ -220,7 +220,7 @@ def test_hosts_are_at_the_node_that_is_named() -> None:
 
 
 def test_all_delay_beyond_the_links_lies_away_from_a_named_host() -> None:
-    # Flows of one host may differ in RTT: 50 ms - 2 x 10 ms.
+    # Flows of one host may have different RTTs: 50 ms - 2 x 10 ms.
     for direction, extras in (("down", (0, 30_000_000)), ("up", (30_000_000, 0))):
         made = flow(f'kind = "bulk"\nrtt = "50 ms"\nhosts = 1\ndirection = "{direction}"')
         assert (made["path_extra_ns"], made["back_extra_ns"]) == extras
@@ -268,8 +268,8 @@ def test_the_long_form_must_say_where_the_hosts_are() -> None:
 @pytest.mark.parametrize(
     ("written", "ds"),
     [
-        # The byte of the IP header: RFC 2474, 2597, 3246, 5865 and 8622 by name, RFC 1349's bits by
-        # word.
+        # The byte in the IP header: names from RFC 2474, 2597, 3246, 5865 and 8622, and words for
+        # the bits of RFC 1349.
         ('"cs0"', 0x00),
         ('"cs1"', 0x20),
         ('"cs7"', 0xE0),
@@ -418,7 +418,7 @@ def test_tcp_is_its_profile_and_what_a_flow_sets() -> None:
         True,
     )
     assert (linux["initial_window"], linux["min_rto_ns"]) == (4, 10**9)
-    # Without timestamps 12 bytes of header go to the payload.
+    # Without timestamps the payload gets another 12 bytes.
     bare = flow('kind = "bulk"\ntcp = { timestamps = false }')["traffic"]["tcp"]
     assert (bare["mss"], bare["header_bytes"], bare["ack_bytes"]) == (1460, 40, 40)
     ns2 = flow('kind = "bulk"\nprofile = "ns2"')["traffic"]["tcp"]
@@ -491,7 +491,7 @@ def test_a_trace_is_read_from_beside_the_scenario_and_repeats(tmp_path: Path) ->
     (tmp_path / "a.toml").write_text(text)
     scenario = load(tmp_path / "a.toml")
     realised = scenario.realise(1)
-    # Times count from the first row; the last step lasts as long as the one before it: 2 s.
+    # Times count from the first row. The last step lasts as long as the one before it: 2 s.
     assert [(step.at_ns, step.bps) for step in realised.links[0].rate] == [
         (0, 20_000_000),
         (10**9, 12_500_000),
@@ -504,7 +504,7 @@ def test_a_trace_is_read_from_beside_the_scenario_and_repeats(tmp_path: Path) ->
         "period_ns": 80_000_000,
     }
     assert written(realised)["flows"][1]["traffic"]["frames"] == frames
-    # The canonical text holds the rows: it needs no file.
+    # The canonical text contains the rows, so it doesn't need the file.
     assert loads(scenario.to_toml()) == scenario
 
 
@@ -534,7 +534,7 @@ def test_time_lines_keep_to_a_size_one_can_plot() -> None:
 
     assert record() == {"queue_ns": 10**8, "flow_ns": 10**8, "packets": False, "headers": False}
     assert record(**{"flow.0.count": 21})["flow_ns"] == 10**9
-    # Two links for ten hours in 100 ms steps would be 720 000 rows.
+    # Two links for ten hours in steps of 100 ms would be 720 000 rows.
     assert record(duration="10 h")["queue_ns"] == 5 * 10**9
     assert record(**{"record.queue": "20 ms"})["queue_ns"] == 20_000_000
 
@@ -618,7 +618,7 @@ def test_the_reference_names_every_key_word_and_link_layer() -> None:
     [
         ("pfifo", {"kind": "pfifo", "limit": 1000}),
         ("pfifo limit 1k", {"kind": "pfifo", "limit": 1024}),
-        # As tc shows packets.
+        # Like tc, which appends p to a number of packets.
         ("pfifo limit 100p", {"kind": "pfifo", "limit": 100}),
         ("codel limit 1000p", {"limit": 1000}),
         ("sfq limit 127p", {"limit": 127}),
@@ -629,7 +629,7 @@ def test_the_reference_names_every_key_word_and_link_layer() -> None:
         ("fq_codel", {"limit": 10240, "flows": 1024, "quantum": 1514, "ecn": True, "memory_limit": 2**25, "drop_batch": 64}),
         ("fq_codel noecn ce_threshold 1ms", {"ecn": False, "ce_threshold_ns": 1_000_000}),
         ("codel variant=rfc8289", {"variant": "rfc"}),
-        # By a name that stays.
+        # By a name that doesn't change.
         ("fq_codel variant linux6.12", {"variant": "linux"}),
         ("red variant linux6.12 limit 400000 avpkt 1000", {"variant": "linux", "limit": 400_000}),
         # tc: max = limit/4, min = max/3, burst = (2 min + max) / (3 avpkt).
@@ -782,8 +782,8 @@ def test_notes_stay_with_what_was_not_changed_and_are_told_once() -> None:
     [
         ('rate = "20 Mbit/s"', "limit 600000 min 50000 max 150000 avpkt 1000 burst 83 bandwidth 20mbit"),
         ('rate = "500 kbit/s"', "limit 60000 min 5000 max 15000 avpkt 1000 burst 8 bandwidth 500kbit"),
-        # Of a schedule the fastest step, of a shaped link the slower of the two, without any
-        # 10 Gbit/s.
+        # The fastest step of a schedule, the slower of line and shaper, and 10 Gbit/s where neither
+        # has a rate.
         ('schedule = [["0 s", "1 Mbit/s"], ["9 s", "20 Mbit/s"]]', "limit 600000 min 50000 max 150000 avpkt 1000 burst 83 bandwidth 20mbit"),
         ('rate = "1 Gbit/s"\nshaper = "htb rate 20mbit"', "limit 600000 min 50000 max 150000 avpkt 1000 burst 83 bandwidth 20mbit"),
         ('rate = "unlimited"', "limit 300000000 min 25000000 max 75000000 avpkt 1000 burst 41666 bandwidth 10gbit"),
@@ -809,7 +809,7 @@ def test_a_red_without_sizes_follows_the_rate_when_that_changes() -> None:
 
 
 def _words(kind: str, variant: str | None) -> st.SearchStrategy[str]:
-    """Any sentence of a discipline's grammar."""
+    """Draws any sentence of a discipline's grammar."""
     words = QDISCS[kind].words(variant)
     values = {
         "PACKETS": st.integers(1, 10**6).map(str),
@@ -1192,7 +1192,7 @@ def test_a_key_without_its_table_is_answered_with_it_once(key: str, value: str, 
         loads(DUMBBELL).with_({key: value})
     (problem,) = refused.value.problems
     assert problem.hint == f"did you mean {meant}?"
-    # However many values are to be swept.
+    # The message is the same however many values the sweep has.
     (problem,) = refusal(
         f'{DUMBBELL}[sweep]\n{key} = ["{value}", "2 {value}", "3 {value}"]\n'
     ).problems
@@ -1347,7 +1347,8 @@ def test_absurd_values_are_refused_with_the_reason(key: str, value: str, words: 
             "both",
         ),
         ('kind = "video"\nframes = [["0 s", "1 kB"]]', "flow.0.repeat", "repeat"),
-        # What would fill the memory: a frame of a billion packets, and packets without end.
+        # Flows that would exhaust the memory: a frame of a billion packets, and an endless number
+        # of packets.
         (
             'kind = "video"\nrate = "100 Mbit/s"\nfps = 0.01\npayload = "1 B"',
             "flow.0.rate",
@@ -1397,13 +1398,14 @@ rate = "{rate}"
 
 
 def test_a_flood_of_which_nearly_all_is_dropped_is_refused_at_its_rate() -> None:
-    # 60 s of 1.2 Gbit/s are 6 million packets of 1500 bytes, of which 50 000 pass.
+    # 60 s of 1.2 Gbit/s are 6 million packets of 1500 bytes. The link passes 50 000 of them.
     (problem,) = refusal(FLOOD.format(rate="1.2 Gbit/s", loss="none")).problems
     assert problem.dotted == "flow.1.rate"
     assert "5.95e+06 packets would be dropped" in problem.message
     loads(FLOOD.format(rate="1 Gbit/s", loss="none"))
     loads(FLOOD.format(rate="1.2 Gbit/s", loss="none").replace("10 Mbit/s", "1 Gbit/s"))
-    # What the wire loses is a row, too: a third of 20 million in the long run.
+    # A packet that the wire loses is a row, too. In the long run a third of 20 million packets are
+    # lost.
     wide = FLOOD.replace("10 Mbit/s", "10 Gbit/s")
     (problem,) = refusal(wide.format(rate="4 Gbit/s", loss="gemodel 10% 20%")).problems
     assert "6.67e+06 packets" in problem.message

@@ -1,5 +1,5 @@
-"""Whatever is in the file: it loads, or it is refused with a place inside it. Never anything
-else."""
+"""Any text either loads as a scenario or is refused with a place in the text. Nothing else
+happens."""
 
 from pathlib import Path
 
@@ -38,7 +38,8 @@ ODD_KEYS = [
 
 
 def reads_or_refuses(text: str) -> Scenario | None:
-    """The scenario, or None after checking that the refusal points into the text."""
+    """Returns the scenario. If it is refused, checks that the refusal points into the text, and
+    returns None."""
     try:
         return loads(text, name="fuzz.toml", folder=FOLDER)
     except ScenarioError as error:
@@ -54,7 +55,7 @@ def reads_or_refuses(text: str) -> Scenario | None:
 
 
 def holds_together(scenario: Scenario) -> None:
-    """What a scenario that was accepted must be able to do."""
+    """Checks the operations that every accepted scenario must support."""
     assert loads(scenario.to_toml()) == scenario
     for variant in scenario.variants()[:3]:
         brief = variant.with_(duration="1 ms", warmup=None, record=None)
@@ -93,7 +94,8 @@ def test_any_bytes(tmp_path: Path, data: bytes) -> None:
 
 @st.composite
 def mutated(draw: st.DrawFn) -> str:
-    """A valid file with a few lines lost, doubled, swapped, or given another value or key."""
+    """Draws a valid file with a few lines deleted, doubled, swapped, or with another value or
+    key."""
     lines = draw(st.sampled_from(TEXTS)).split("\n")
     for _ in range(draw(st.integers(1, 4))):
         at = draw(st.integers(0, len(lines) - 1))

@@ -1,4 +1,4 @@
-"""What does not fit a declared shape is refused with its place."""
+"""A value that does not fit its declared shape is refused, and the message names the place."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -63,7 +63,7 @@ def test_what_does_not_fit_is_refused_with_its_place(given: Any, says: str) -> N
 
 @given(st.dictionaries(st.text(), st.booleans(), min_size=1))
 def test_the_entry_of_a_mapping_that_does_not_fit_is_the_one_named(fits: dict[str, bool]) -> None:
-    """The first of several; what else is wrong further on is not mistaken for it."""
+    """The message names the first wrong entry, not a later error."""
     entries = {name: {"name": "a" if good else 7} for name, good in fits.items()}
     wrong = [name for name, good in fits.items() if not good]
     value = {"by_name": entries, "count": "many"}

@@ -1,4 +1,4 @@
-"""`sojourn.simulate`: what a Run would have, in memory."""
+"""`sojourn.simulate`: the content of a Run, in memory."""
 
 from __future__ import annotations
 
@@ -94,19 +94,19 @@ def test_a_change_of_one_number_changes_the_answer() -> None:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_progress_is_told_and_false_cancels(jobs: int) -> None:
-    told: list[Progress] = []
+    updates: list[Progress] = []
 
     def enough(progress: Progress) -> bool:
-        told.append(progress)
-        return len(told) < 3
+        updates.append(progress)
+        return len(updates) < 3
 
     with pytest.raises(Cancelled):
         simulate(scenario(LONG), seeds=2, jobs=jobs, progress=enough)
-    assert len(told) == 3
-    fractions = [each.fraction for each in told]
+    assert len(updates) == 3
+    fractions = [each.fraction for each in updates]
     assert fractions == sorted(fractions)
     assert 0 < fractions[-1] < 1
-    assert {each.runs for each in told} == {2}
+    assert {each.runs for each in updates} == {2}
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -1,4 +1,4 @@
-"""A sweep as one thing: its table, its data frame, what each cell is."""
+"""A sweep as a whole: its table, its data frame and its cells."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ kind = "ping"
 "flow.bulk.count" = [1, 3]
 """
 QDISCS = ("pfifo", "fq_codel")
-Told = Callable[..., tuple[int, str, str]]
+Invoke = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +63,9 @@ def cells(kept: list[Run]) -> grid.Grid:
 
 
 @pytest.fixture
-def tell(
+def invoke(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Told:
+) -> Invoke:
     """Calls the command line in a folder with the scenario: exit status, stdout, stderr."""
     (tmp_path / "sweep.toml").write_text(SCENARIO)
     monkeypatch.chdir(tmp_path)
@@ -251,45 +251,45 @@ def test_markdown_and_latex_are_well_formed(cells: grid.Grid) -> None:
 # --------------------------------------------------------------------------------- the command line
 
 
-def test_run_prints_one_table_of_a_sweep(tell: Told) -> None:
-    code, out, err = tell("run", "sweep.toml", "-o", "runs", "--vary", "bottleneck.up.rate=3mbit")
+def test_run_prints_one_table_of_a_sweep(invoke: Invoke) -> None:
+    code, out, err = invoke("run", "sweep.toml", "-o", "runs", "--vary", "bottleneck.up.rate=3mbit")
     assert code == 0, err
     assert "2 cells" in out
     assert re.search(r"^3 Mbit/s +1 +\d", out, flags=re.MULTILINE)
     assert "sojourn mean ms  p50" not in out
     assert "more columns: --columns" in err
-    code, out, err = tell("run", "sweep.toml", "--details", "-q", "-o", "again")
+    code, out, err = invoke("run", "sweep.toml", "--details", "-q", "-o", "again")
     assert out.count("queues" if "queues" in out else "link") >= 4, "each variant's own tables"
     assert "4 cells" in out
 
 
-def test_compare_takes_turns_at_each_point(tell: Told) -> None:
+def test_compare_takes_turns_at_each_point(invoke: Invoke) -> None:
     words = ("compare", "sweep.toml", *QDISCS, "--seeds", "2", "--vary", "flow.bulk.count=2")
-    code, out, err = tell(*words, "-o", "runs")
+    code, out, err = invoke(*words, "-o", "runs")
     assert code == 0, err
     assert "4 cells" in out
     assert "of 2 comparisons between Runs of the same link and traffic" in out
     assert max(map(len, out.split("*")[0].splitlines())) <= 80
-    code, out, _ = tell("compare", "runs", "--format", "csv", "--columns", "goodput")
+    code, out, _ = invoke("compare", "runs", "--format", "csv", "--columns", "goodput")
     assert code == 0
     assert out.splitlines()[0].endswith("samples,goodput_mbps,goodput_mbps_ci95")
     assert len(out.splitlines()) == 5
 
 
-def test_a_format_prints_the_table_alone(tell: Told) -> None:
-    code, out, _ = tell(
+def test_a_format_prints_the_table_alone(invoke: Invoke) -> None:
+    code, out, _ = invoke(
         "run", "home-uplink", "--set", "duration=6 s", "-o", "one", "--format", "csv"
     )
     assert code == 0
     assert len(out.splitlines()) == 2
-    code, out, _ = tell("compare", "one", "one", "--format", "md")
+    code, out, _ = invoke("compare", "one", "one", "--format", "md")
     assert code == 0
     assert "ping p95" in out
-    code, out, _ = tell(
+    code, out, _ = invoke(
         "run", "home-uplink", "--set", "duration=6 s", "-q", "-o", "md", "--format", "md"
     )
     assert "ping p95 ms | call late %" in out, "of one cell nothing differs, and all is shown"
-    code, out, _ = tell("run", "sweep.toml", "-o", "two", "--format", "json")
+    code, out, _ = invoke("run", "sweep.toml", "-o", "two", "--format", "json")
     assert json.loads(out)["schema"] == "sojourn/cells/1"
 
 
@@ -319,9 +319,9 @@ def test_as_parquet_the_table_is_the_data_frame(
     ],
 )
 def test_what_is_asked_wrongly_is_told_before_anything_runs(
-    tell: Told, tmp_path: Path, words: tuple[str, ...], problem: str
+    invoke: Invoke, tmp_path: Path, words: tuple[str, ...], problem: str
 ) -> None:
-    code, out, err = tell("run", "sweep.toml", *words)
+    code, out, err = invoke("run", "sweep.toml", *words)
     assert (code, out) == (2, "")
     assert problem in err
     assert not (tmp_path / "runs").exists()
@@ -356,7 +356,7 @@ def test_by_cell_it_has_means_and_intervals(frame: pl.DataFrame) -> None:
     assert cells.columns[-4:] == ["seeds", "samples", "ping_p95_ms", "ping_p95_ms_ci95"]
     means = frame.group_by(frame.columns[:4], maintain_order=True).agg(pl.col("ping_p95_ms").mean())
     assert cells["ping_p95_ms"].to_list() == pytest.approx(means["ping_p95_ms"].to_list())
-    # Of two seeds the interval is t(0.975, 1) = 12.706 times half of their distance.
+    # For two seeds the interval is t(0.975, 1) = 12.706 times half of their distance.
     first = frame["ping_p95_ms"].to_list()[:2]
     assert cells["ping_p95_ms_ci95"][0] == pytest.approx(12.7062 * abs(first[0] - first[1]) / 2)
 
@@ -429,7 +429,7 @@ def test_what_is_no_list_of_disciplines_is_refused(qdiscs: Any) -> None:
         sojourn.sweep(sojourn.loads(SCENARIO), qdiscs)
 
 
-def test_ranges_are_drawn_from_the_command_line_as_from_the_file(tell: Told) -> None:
+def test_ranges_are_drawn_from_the_command_line_as_from_the_file(invoke: Invoke) -> None:
     ranged = SCENARIO.replace(
         '["2 Mbit/s", "8 Mbit/s"]', '"2 Mbit/s .. 8 Mbit/s"\nsamples = 3\nsampling = "random"'
     )
@@ -437,33 +437,33 @@ def test_ranges_are_drawn_from_the_command_line_as_from_the_file(tell: Told) -> 
     vary = ["--vary", "bottleneck.up.rate=2mbit..8mbit", "--samples", "3", "--sampling", "random"]
     tables = []
     for words in (["ranged.toml"], ["sweep.toml", *vary]):
-        code, out, err = tell("run", *words, "--format", "csv", "-q", "--set", "duration=2 s")
+        code, out, err = invoke("run", *words, "--format", "csv", "-q", "--set", "duration=2 s")
         assert (code, err) == (0, "")
         tables.append(list(csv.DictReader(io.StringIO(out))))
     assert tables[0] == tables[1]
     rates = [float(row["bottleneck.up.rate_mbps"]) for row in tables[0]]
-    # Each of three points with each of two counts.
+    # Three points with two counts each.
     assert len(rates) == 6
     assert len(set(rates)) == 3
     assert all(2 <= rate <= 8 for rate in rates)
-    code, out, err = tell("run", "sweep.toml", "--samples", "3", "-o", "none")
+    code, out, err = invoke("run", "sweep.toml", "--samples", "3", "-o", "none")
     assert code == 2
     assert "no key has a range to draw from" in err
     assert not Path("none").exists()
 
 
-def test_a_list_in_place_of_the_only_range_needs_no_samples(tell: Told) -> None:
+def test_a_list_in_place_of_the_only_range_needs_no_samples(invoke: Invoke) -> None:
     Path("ranged.toml").write_text(
         SCENARIO.partition("[sweep]")[0]
         + '[sweep]\n"flow.bulk.count" = "1 .. 9"\nsamples = 3\nsampling_seed = 4\n'
     )
-    code, out, _ = tell("check", "ranged.toml", "--json", "--vary", "flow.bulk.count=1,2")
+    code, out, _ = invoke("check", "ranged.toml", "--json", "--vary", "flow.bulk.count=1,2")
     assert code == 0
     assert json.loads(out)["sweep"] == {"flow.bulk.count": [1, 2]}
-    code, out, _ = tell("check", "ranged.toml", "--json")
+    code, out, _ = invoke("check", "ranged.toml", "--json")
     (values,) = json.loads(out)["sweep"].values()
     assert len(values) == 3
-    code, out, _ = tell("check", "ranged.toml")
+    code, out, _ = invoke("check", "ranged.toml")
     said = "flow.bulk.count: 1 .. 9\n  samples: 3\n  sampling: lhs\n  sampling_seed: 4\n"
     assert said in out
 
@@ -559,7 +559,7 @@ def test_a_field_names_the_winner_of_its_cell(page: str, cells: grid.Grid) -> No
 def test_every_chart_has_every_contender_at_its_means(page: str, cells: grid.Grid) -> None:
     charts = re.findall(r'<svg class="multiple".*?</svg>', page)
     quantities = [each.key for each in cells.differing()][:4]
-    # One may be there twice: on a linear axis and on a logarithmic one.
+    # A chart may appear twice: on a linear and on a logarithmic axis.
     named = {re.search('aria-label="[^"]*"', chart)[0] for chart in charts}  # type: ignore[index]
     assert 2 * len(quantities) - 1 <= len(named) <= 2 * len(quantities)
     first = charts[0]
@@ -650,10 +650,10 @@ def test_drawn_points_are_dots_and_no_fields(tmp_path: Path) -> None:
     assert "not run" not in page
     assert "polyline" not in charts
     assert "polygon" not in charts
-    # In the plane of the two ranges each point is one dot, at each count.
+    # In the plane of the two ranges there is one dot for each point and count.
     planes = re.findall(r'<svg class="multiple".*?</svg>', winners)
     assert [plane.count("<circle") for plane in planes] == [5, 5]
-    # Over each range both contenders have a dot at each point, at each count.
+    # Over each range both contenders have a dot for each point and count.
     drawn = re.findall(r'<svg class="multiple".*?</svg>', charts)
     assert {chart.count("<circle") for chart in drawn} == {10}
     across = [re.findall(r'class="unit">(\w+)', chart)[0] for chart in drawn]

@@ -1,4 +1,4 @@
-"""Traces as other programs write them: columns by name, numbers of numpy, long ones."""
+"""Traces as other programs write them: columns by name, numbers of numpy, and long traces."""
 
 import gzip
 import json
@@ -49,7 +49,7 @@ def test_columns_are_chosen_by_their_names(tmp_path: Path, rows: str, unread: st
     (note,) = scenario.notes
     assert (note.dotted, note.line) == ("bottleneck.down.trace", 5)
     assert note.message.endswith(f"but not {unread}")
-    # It stays with what is not changed.
+    # The note remains when an unrelated setting changes.
     assert scenario.with_(seed=3).notes == scenario.notes
 
 
@@ -124,19 +124,21 @@ def test_a_mark_before_the_text_and_gzip_are_taken_off(tmp_path: Path) -> None:
 
 
 def test_of_a_long_trace_a_run_has_what_it_meets(tmp_path: Path) -> None:
-    """More steps than a scenario holds: the run has those of its length, another run others."""
-    # A chance in every second millisecond: two steps each.
+    """A long trace has more steps than a scenario may have. A run gets the steps within its
+    duration."""
+    # One transmission opportunity every 2 ms; each gives two steps.
     (tmp_path / "long").write_text("\n".join(map(str, range(2, 202_004, 2))) + "\n1000000\n")
     text = f'{HEAD}down.trace = "long"\n{FLOW}'
     scenario = loads(text, folder=tmp_path)
     (tmp_path / "long").unlink()
     short = steps(scenario)
     assert short[:3] == [(0, 0), (1_000_000, 12_000_000), (2_000_000, 0)]
-    # Behind the run: the fastest step, which disciplines are made for, and nothing.
+    # After the run's duration: the fastest step, for which disciplines are dimensioned, and a step
+    # with rate 0.
     assert short[-2:] == [(5 * 10**9, 12_000_000), (5_001_000_000, 0)]
     assert scenario.realise(1).links[0].rate_period_ns is None
     assert loads(scenario.to_toml()) == scenario
-    # A longer run has more of it, though the file is gone.
+    # A longer run gets more steps, although the file is deleted.
     longer = steps(scenario.with_(duration="6 s"))
     assert longer[: len(short) - 2] == short[:-2]
     assert len(longer) == len(short) + 1000
@@ -145,7 +147,7 @@ def test_of_a_long_trace_a_run_has_what_it_meets(tmp_path: Path) -> None:
 def test_the_rate_that_is_shown_is_the_mean(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Eight chances at 1 ms and one at 20: nine times 12 kbit in 20 ms.
+    # Eight transmission opportunities at 1 ms and one at 20 ms: nine times 12 kbit in 20 ms.
     (tmp_path / "lte").write_text("1\n" * 8 + "20\n")
     (tmp_path / "a.toml").write_text(f'{HEAD}down.trace = "lte"\n{FLOW}')
     monkeypatch.setenv("COLUMNS", "200")
@@ -165,7 +167,7 @@ def test_a_rate_that_no_step_leaves_anything_to_can_not_be_set(tmp_path: Path) -
     scenario = traced(tmp_path, "0 5\n1 6\n")
     with pytest.raises(ScenarioError, match="setting it changes nothing: its steps begin at 0 s"):
         scenario.with_({"bottleneck.down.rate": "9 Mbit/s"})
-    # Together with what stands in its way, in any order.
+    # Changed together with the keys that conflict with it, in any order.
     gone = {"bottleneck.down.schedule": None, "bottleneck.down.repeat": None}
     for changes in (
         {"bottleneck.down.rate": "9 Mbit/s", **gone},

@@ -1,8 +1,8 @@
-"""Each kind of traffic that is declared can be written, read, simulated, told of, and is planned for
-a kernel or refused there.
+"""Each declared kind of traffic can be written, read, simulated and described. A kernel plan
+supports it or refuses it.
 
-The kinds come from the declaration (crates/traffic). One that is added there has to work
-everywhere, or a test with its name fails.
+The declaration is in crates/traffic. A kind that is added there has to work everywhere, or a test
+with the kind's name fails.
 """
 
 import pytest
@@ -25,13 +25,13 @@ REQUIRED = {
     "video": 'rate = "1 Mbit/s"',
     "web": 'size = "30 kB"',
 }
-"""The keys that a kind requires; a kind that is not here requires none, or cannot be read below."""
+"""The keys that a kind requires. A kind that is missing here requires none, or `of_kind` fails."""
 
 kinds = pytest.mark.parametrize("word", KINDS)
 
 
 def of_kind(word: str) -> Scenario:
-    """Two flows of a kind with what it requires, from home to the net."""
+    """Two flows of this kind, with its required keys, from home to the net."""
     return sojourn.loads(
         'duration = "4 s"\n[bottleneck]\nrate = "9 Mbit/s"\ndelay = "5 ms"\n'
         f'[[flow]]\nkind = "{word}"\ncount = 2\ndirection = "up"\n{REQUIRED.get(word, "")}\n'

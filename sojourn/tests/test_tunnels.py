@@ -1,4 +1,5 @@
-"""Tunnels as queues see them, the replay window at their ends, and programs that send ECT(1)."""
+"""Tunnels: their appearance to queues, the replay window at their ends, and programs that send
+ECT(1)."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ def test_two_tunnels_are_two_flows() -> None:
 
 
 def test_to_cake_a_tunnel_is_one_host_beside_another() -> None:
-    """Three flows of a tunnel have as much as one outside of it, though cake shares by flow too."""
+    """Three flows in a tunnel together get as much as one flow outside of it, although cake also
+    shares among flows."""
     made = run({"bottleneck.qdisc": "cake", "flow.one.tunnel": "vpn"})
     got = made.table("flows")["delivered_bytes"].to_list()
     assert sum(got[:3]) == pytest.approx(got[3], rel=0.1)

@@ -1,5 +1,5 @@
-"""Quantities: what people write, read exactly; what they must not write, refused with what to write
-instead."""
+"""Quantities: every accepted form is read exactly. Other forms are refused, and the hint shows an
+accepted one."""
 
 import pytest
 from hypothesis import given

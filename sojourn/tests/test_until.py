@@ -1,4 +1,4 @@
-"""More seeds are run where a number is not known well enough, and no others."""
+"""--until runs more seeds where a number isn't known precisely enough, and nowhere else."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ def scenario(tmp_path: Path) -> str:
 
 
 def ran(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> tuple[Any, str]:
-    """What a verb prints as JSON, and what it says."""
+    """Returns a verb's JSON output and its messages."""
     assert status([*words, "--json"]) == code
     said = capsys.readouterr()
     return json.loads(said.out) if said.out else None, said.err
@@ -64,7 +64,7 @@ def test_seeds_are_run_until_the_interval_is_narrow(
     assert count in (6, 12, 24, 48), "as many again each round"
     assert width(found) <= wanted
     assert f"{KEY} is known to ±{100 * width(three):.2g} %" in said
-    # One round less would not have done.
+    # Half as many seeds are not enough.
     before, _ = ran(capsys, "run", scenario, "--seeds", str(count // 2))
     assert width(before) > wanted
     assert found["runs"][: count // 2] == [
@@ -97,7 +97,7 @@ def test_what_competes_keeps_the_same_seeds(
 
 
 def test_a_cell_that_tells_has_no_more() -> None:
-    # Two rates are two contests: what is known in one needs no seeds for the other's sake.
+    # Two rates are two contests: a number known in one needs no more seeds because of the other.
     swept = loads(TEXT).with_({"sweep": {"bottleneck.rate": ["1 Mbit/s", "20 Mbit/s"]}})
     runs = engine.run_all(swept, seeds=4)
     shares = [width({"summary": metrics.summary(one).to_dict()["summary"]}) for one in runs]
@@ -138,5 +138,5 @@ def test_what_can_not_be_asked_for_is_refused_before_anything_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(engine, "run", lambda *_, **__: pytest.fail("it ran"))
-    _, told = ran(capsys, "run", scenario, *words, code=2)
-    assert said in told
+    _, printed = ran(capsys, "run", scenario, *words, code=2)
+    assert said in printed

@@ -1,4 +1,5 @@
-"""`sojourn run --watch` and the sparklines of `run`: what is drawn on a terminal, and only there."""
+"""`sojourn run --watch` and the sparklines of `run`: they are drawn on a terminal, and nowhere
+else."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ kind = "bulk"
 
 
 def seen(command: list[str], folder: Path, **more: str) -> tuple[int, str]:
-    """Exit status, and what a terminal of 100 columns got."""
+    """Returns the exit status, and the output on a terminal of 100 columns."""
     ours, theirs = os.openpty()
     env = {
         **os.environ,
@@ -50,7 +51,7 @@ def seen(command: list[str], folder: Path, **more: str) -> tuple[int, str]:
     os.close(theirs)
     got = b""
     with os.fdopen(ours, "rb", buffering=0) as terminal:
-        # Linux says EIO once the other side is closed.
+        # Linux returns EIO after the other side is closed.
         try:
             while more_bytes := terminal.read(65_536):
                 got += more_bytes
@@ -82,14 +83,14 @@ def test_what_is_watched_is_what_the_tables_say(tmp_path: Path) -> None:
     times = [now for now, *_ in glimpses]
     assert times == sorted(times)
     assert times[-1] == 3_000_000_000
-    # The engine moves in windows of a link's delay.
+    # The engine advances by windows as long as a link's delay.
     assert len(times) >= 300
-    # At its end the run stands where its last sample does.
+    # At the end, the last glimpse equals the last sample.
     assert glimpses[-1][2] == held[times[-1]]
     near = {now: size for now, _, size, _ in glimpses}
     for at, size in held.items():
         closest = min(near, key=lambda now, at=at: abs(now - at))
-        # In 10 ms 12 500 bytes leave, and slow start brings twice as many.
+        # In 10 ms 12 500 bytes leave, and slow start sends twice as many.
         assert abs(near[closest] - size) <= 15_000
     assert max(window or 0 for *_, window in glimpses) > 100_000
 
@@ -109,7 +110,7 @@ def test_watching_draws_and_then_runs(folder: Path) -> None:
     assert re.search(r"down, pfifo limit 100: \d+ packets, [\d.]+ kB wait; most 1\d\d kB", screen)
     assert re.search(r"bulk, cubic: cwnd [\d.]+ kB", screen)
     assert "3.0 of 3 s" in screen
-    # A full queue reaches the uppermost line.
+    # A full queue fills the top line.
     assert "█" in screen
     assert (folder / "runs" / "line" / "meta.json").is_file()
 
@@ -119,7 +120,7 @@ def test_a_terminal_sees_how_the_delay_went(folder: Path) -> None:
     assert code == 0, screen
     assert "mean, over time" in screen
     drawn = re.findall(f"[{bars.EIGHTHS}]{{16}}", screen)
-    # Of both directions: ACKs wait for nothing.
+    # Of the two directions only one has a full bar: ACKs do not wait.
     assert sorted("█" in each for each in drawn) == [False, True]
     piped = subprocess.run(
         [sys.executable, "-m", "sojourn", "run", "line.toml", "-q"],
