@@ -1,16 +1,20 @@
-"""The formats of files that this package reads: flent's, and that of sojourn-probe."""
+"""The formats of files that this package reads: flent's, and that of sojourn-probe.
+
+`sojourn list` imports this module, so it imports the readers only when a file is read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sojourn.formats import Content, Format, Yields
-from sojourn.records import Run
-from sojourn.records.measurement import MeasurementSettings
-from sojourn_live import flent
-from sojourn_live.measure import probe_file
+
+if TYPE_CHECKING:
+    from sojourn.records import Run
+    from sojourn.records.measurement import MeasurementSettings
 
 
 @dataclass(frozen=True)
@@ -32,17 +36,31 @@ def _is_flent(content: Content) -> bool:
     )
 
 
+def _read_flent(_content: Content) -> _File:
+    from sojourn_live import flent
+
+    return _File(flent.read)
+
+
 def _is_probe(content: Content) -> bool:
     raw = content.json
     return isinstance(raw, dict) and str(raw.get("format", "")).startswith("sojourn-probe")
 
 
+def _read_probe(_content: Content) -> _File:
+    from sojourn_live.measure import probe_file
+
+    return _File(probe_file.read)
+
+
 FORMATS = (
+    Format("flent", "flent", "flent TEST -H HOST", Yields.MEASUREMENT, _is_flent, _read_flent),
     Format(
-        "flent", "flent", "flent TEST -H HOST", Yields.MEASUREMENT, _is_flent, lambda _: _File(flent.read)
+        "sojourn-probe",
+        "sojourn-probe",
+        "sojourn-probe measure HOST -o FILE.json",
+        Yields.MEASUREMENT,
+        _is_probe,
+        _read_probe,
     ),
-    Format(
-        "sojourn-probe", "sojourn-probe", "sojourn-probe measure HOST -o FILE.json", Yields.MEASUREMENT, _is_probe,
-        lambda _: _File(probe_file.read),
-    ),
-)  # fmt: skip
+)

@@ -15,8 +15,9 @@ from contextlib import contextmanager
 
 from sojourn.errors import UserError
 from sojourn.formats.content import Content, open_file
+from sojourn.formats.file_series import Pings, Stream
 from sojourn.formats.format import FileFormatError, Format, Measurement, Yields
-from sojourn.formats.measured import FileMeasurement, Pings, Stream
+from sojourn.formats.measured import FileMeasurement
 from sojourn.formats.texts import Texts
 
 __all__ = [
@@ -37,6 +38,10 @@ __all__ = [
 ]
 
 
+SHARED = ("content", "file_series", "format", "measured", "run_tables", "texts")
+"""The modules of this folder that are no formats."""
+
+
 def formats() -> list[Format]:
     """Every format that can be read, sorted by program and name."""
     from importlib import import_module
@@ -46,7 +51,8 @@ def formats() -> list[Format]:
 
     known: list[Format] = []
     for module in iter_modules(__path__):
-        known.extend(getattr(import_module(f"{__name__}.{module.name}"), "FORMATS", ()))
+        if module.name not in SHARED:
+            known.extend(import_module(f"{__name__}.{module.name}").FORMATS)
     for package in extras.installed():
         if package.formats:
             known.extend(extras.load(package.formats))

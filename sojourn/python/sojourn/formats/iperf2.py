@@ -14,8 +14,9 @@ import re
 import time
 
 from sojourn.formats.content import Content
+from sojourn.formats.file_series import Stream
 from sojourn.formats.format import FileFormatError, Format, Yields
-from sojourn.formats.measured import FileMeasurement, Stream
+from sojourn.formats.measured import FileMeasurement
 
 _ROW = re.compile(
     r"\d{14}(?:\.\d+)?,[0-9a-fA-F.:]*,\d+,[0-9a-fA-F.:]*,\d+,-?\d+,\d+\.\d+-\d+\.\d+,-?\d+,-?\d+"

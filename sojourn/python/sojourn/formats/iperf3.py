@@ -12,12 +12,15 @@ import json
 import math
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sojourn.arrays import Json
 from sojourn.formats.content import Content
+from sojourn.formats.file_series import Direction, Stream
 from sojourn.formats.format import FileFormatError, Format, Yields
-from sojourn.formats.measured import Direction, FileMeasurement, Stream
+from sojourn.formats.measured import FileMeasurement
+
+if TYPE_CHECKING:
+    from sojourn.arrays import Json
 
 
 def _is_json(content: Content) -> bool:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 
 from sojourn.formats.content import Content
+from sojourn.formats.file_series import Pings
 from sojourn.formats.format import FileFormatError, Format, Yields
-from sojourn.formats.measured import FileMeasurement, Pings
+from sojourn.formats.measured import FileMeasurement
 
 UNITS_MS = {
     "ns": 1e-6,

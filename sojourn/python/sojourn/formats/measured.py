@@ -14,138 +14,22 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from sojourn.arrays import Columns, Floats, Tables
-from sojourn.facts import ImportedFacts, SessionFlow, SessionPhase
+from sojourn.formats.file_series import Pings, S, Stream
 from sojourn.formats.format import FileFormatError
-from sojourn.records import NONE, Run, nothing
-from sojourn.records.measurement import EMPTY, MeasurementSettings, add, create
 from sojourn.sanitize import plain
 
-Direction: TypeAlias = Literal["up", "down"]
-S = 1e9
-MOST_S, MOST_MS, MOST_BYTES, MOST_COUNT = 1e8, 1e7, 1e15, 1e15
-"""No time, RTT, number of bytes or counter of a file is larger: 3 years, 3 hours, 1 PB."""
+if TYPE_CHECKING:
+    from sojourn.arrays import Tables
+    from sojourn.facts import ImportedFacts, SessionFlow, SessionPhase
+    from sojourn.records import Run
+    from sojourn.records.measurement import MeasurementSettings
+
 MOST_SERIES = 2000
 IDLE = "idle"
 LEAST_IDLE_S = 0.5
 """Time before or after the load that is shorter than this is not a phase."""
-
-
-def checked(value: float, what: str, most: float, least: float = 0.0) -> float:
-    """A number of a file.
-
-    Raises:
-        FileFormatError: it is not between `least` and `most`.
-    """
-    number = float(value)
-    if not least <= number <= most:
-        raise FileFormatError(f"{what} of {number:g} is not between {least:g} and {most:g}")
-    return number
-
-
-@dataclass
-class Stream:
-    """A load in one direction: a TCP connection, or a stream of datagrams."""
-
-    name: str
-    direction: Direction
-    """From or to the host under test, which is the client."""
-    t: list[float] = field(default_factory=list)
-    """Seconds since the measurement began. The first is where the stream began."""
-    delivered: list[float] = field(default_factory=list)
-    """Bytes from the beginning up to each time."""
-    cwnd: list[float] = field(default_factory=list)
-    """Bytes at each time; NaN or missing: not known. The same holds for the lists below."""
-    srtt_ms: list[float] = field(default_factory=list)
-    retransmits: list[float] = field(default_factory=list)
-    """Segments retransmitted from the beginning up to each time."""
-    congestion: str = "unknown"
-    sent_packets: int | None = None
-    """Datagrams of the whole stream."""
-    lost_packets: int | None = None
-
-    def add(
-        self, start: float, end: float, size: float, *, cwnd: float = math.nan, srtt_ms: float = math.nan,
-        retransmits: float = math.nan,
-    ) -> None:  # fmt: skip
-        """Adds an interval in which `size` bytes were delivered and `retransmits` segments sent
-        again. A gap before it delivered nothing.
-
-        Raises:
-            FileFormatError: the interval is not one, or lies before the one before it.
-        """
-        checked(end, "the end of an interval", MOST_S, start)
-        checked(size, "a number of bytes", MOST_BYTES)
-        if not self.t:
-            self._append(start, 0.0, math.nan, math.nan, 0.0)
-        elif start < self.t[-1] - 0.05:
-            raise FileFormatError(
-                f"an interval of {self.name} begins before the one before it has ended"
-            )
-        elif start > self.t[-1] + 0.05:
-            self._append(start, self.delivered[-1], math.nan, math.nan, self.retransmits[-1])
-        self._append(
-            max(end, self.t[-1]), self.delivered[-1] + size, cwnd, srtt_ms, self.retransmits[-1] + retransmits
-        )  # fmt: skip
-
-    def _append(
-        self, t: float, delivered: float, cwnd: float, srtt_ms: float, retransmits: float
-    ) -> None:
-        self.t.append(t)
-        self.delivered.append(delivered)
-        self.cwnd.append(cwnd)
-        self.srtt_ms.append(srtt_ms)
-        self.retransmits.append(retransmits)
-
-
-@dataclass(frozen=True)
-class Ping:
-    """A probe."""
-
-    t: float
-    """When it was sent, in seconds since the measurement began."""
-    seq: int
-    rtt_ms: float = math.nan
-    """NaN: it was lost."""
-    forward_ms: float = math.nan
-    """The part of the RTT from the client to the target; NaN: not known."""
-
-
-@dataclass
-class Pings:
-    """The probes of a target."""
-
-    name: str
-    sent: list[Ping] = field(default_factory=list)
-    losses_known: bool = True
-    """Whether lost probes are among them."""
-
-    def add(
-        self, t: float, seq: int, rtt_ms: float | None, forward_ms: float | None = None
-    ) -> None:
-        """Adds a probe; `rtt_ms` None: it was lost.
-
-        Raises:
-            FileFormatError: a value can't be true.
-        """
-        if rtt_ms is not None:
-            checked(rtt_ms, "an RTT in ms", MOST_MS)
-        if forward_ms is not None and not 0 <= forward_ms <= (
-            MOST_MS if rtt_ms is None else rtt_ms
-        ):
-            forward_ms = None
-        self.sent.append(
-            Ping(
-                checked(t, "a time", MOST_S, -MOST_S),
-                int(checked(seq, "a sequence number", MOST_COUNT)),
-                math.nan if rtt_ms is None else float(rtt_ms),
-                math.nan if forward_ms is None else float(forward_ms),
-            )
-        )
 
 
 @dataclass
@@ -176,6 +60,8 @@ class FileMeasurement:
             UserError: the folder of `settings` is not empty, and not a Run that may be replaced.
             FileFormatError: the measurement is empty.
         """
+        from sojourn.records.measurement import MeasurementSettings, add, create
+
         self._check()
         began = time.gmtime(path.stat().st_mtime if self.began_s is None else self.began_s)
         title = f"{self.program} {self.test}" + (f" to {self.host}" if self.host else "")
@@ -216,14 +102,9 @@ class FileMeasurement:
 
     def tables(self) -> Tables:
         """The tables of a Run."""
-        streams = _on_common_times(self.streams)
-        tables: Tables = {
-            **{name: nothing(name) for name in (*EMPTY, "queue", "links")},
-            "engine": nothing("engine", 1),
-            "flow": _flow_table(streams),
-            "probe": _probe_table(self.pings, len(streams)),
-        }
-        return tables | {"flows": _totals(streams, self.pings)}
+        from sojourn.formats.run_tables import tables
+
+        return tables(self.streams, self.pings)
 
     def facts(self, path: Path) -> ImportedFacts:
         """The facts of a Run."""
@@ -315,99 +196,3 @@ def unique_names(names: Iterable[str]) -> list[str]:
         unique.append(next(each for each in candidates if each not in used))
         used.add(unique[-1])
     return unique
-
-
-@dataclass(frozen=True)
-class _Curve:
-    """A stream at times that all streams share."""
-
-    stream: Stream
-    t: Floats
-    delivered: Floats
-
-
-def _on_common_times(streams: Sequence[Stream]) -> list[_Curve]:
-    """Each stream at the times of all streams between its own first and last one, so that their
-    goodputs can be added. Between two of its own times a stream delivers at a steady rate."""
-    if not streams:
-        return []
-    every = np.unique(np.concatenate([np.round(stream.t, 3) for stream in streams]))
-    curves = []
-    for stream in streams:
-        t, delivered = np.asarray(stream.t), np.asarray(stream.delivered)
-        own = every[(every >= round(t[0], 3)) & (every <= round(t[-1], 3))]
-        curves.append(_Curve(stream, own, np.interp(own, t, delivered)))
-    return curves
-
-
-def _latest(curve: _Curve, values: Sequence[float]) -> Floats:
-    """A state of the sender at each time of the curve: the latest one known by then."""
-    known = np.full(len(curve.stream.t), np.nan)
-    known[: len(values)] = values
-    at = np.flatnonzero(np.isfinite(known))
-    if not at.size:
-        return np.full(curve.t.size, np.nan)
-    own = np.asarray(curve.stream.t)[at]
-    last = np.searchsorted(own, curve.t + 5e-4, side="right") - 1
-    return np.where(last >= 0, known[at][np.maximum(last, 0)], np.nan)
-
-
-def _flow_table(curves: Sequence[_Curve]) -> Columns:
-    names = ("t_ns", "flow", "cwnd_bytes", "srtt_ns", "delivered_bytes", "retransmits")
-    rows = [
-        np.column_stack(
-            (
-                curve.t * S,
-                np.full(curve.t.size, number),
-                _latest(curve, curve.stream.cwnd),
-                _latest(curve, curve.stream.srtt_ms) * 1e6,
-                curve.delivered,
-                _latest(curve, curve.stream.retransmits),
-            )
-        )
-        for number, curve in enumerate(curves)
-    ]
-    return table("flow", names, np.concatenate(rows) if rows else [])
-
-
-def _probe_table(targets: Sequence[Pings], first: int) -> Columns:
-    rows = [
-        (ping.t * S, number, ping.seq, ping.rtt_ms * 1e6, ping.forward_ms * 1e6)
-        for number, pings in enumerate(targets, first)
-        for ping in sorted(pings.sent, key=lambda ping: (ping.t, ping.seq))
-    ]
-    return table("probe", ("t_ns", "probe", "seq", "rtt_ns", "forward_ns"), rows)
-
-
-def table(name: str, columns: Sequence[str], rows: Sequence[Sequence[float]] | Floats) -> Columns:
-    """A table of these columns, rounded to whole numbers, NaN as null. Its other columns are
-    null."""
-    made = nothing(name, len(rows))
-    if len(rows):
-        for column, values in zip(columns, np.asarray(rows, dtype=np.float64).T, strict=True):
-            made[column] = np.round(np.where(np.isnan(values), NONE, values)).astype(np.int64)
-    return made
-
-
-def _totals(curves: Sequence[_Curve], targets: Sequence[Pings]) -> Columns:
-    """The totals of each stream and of each target."""
-    count = len(curves) + len(targets)
-    totals = nothing("flows", count) | {"flow": np.arange(count)}
-    for i, curve in enumerate(curves):
-        stream = curve.stream
-        totals["delivered_bytes"][i] = round(stream.delivered[-1])
-        if math.isfinite(stream.retransmits[-1]):
-            totals["retransmits"][i] = round(stream.retransmits[-1])
-        if stream.sent_packets is not None:
-            totals["sent_packets"][i] = stream.sent_packets
-        if stream.lost_packets is not None:
-            totals["lost_packets"][i] = stream.lost_packets
-    for i, pings in enumerate(targets, len(curves)):
-        rtts = [ping.rtt_ms for ping in pings.sent if not math.isnan(ping.rtt_ms)]
-        totals["received_packets"][i] = len(rtts)
-        if pings.losses_known:
-            totals["sent_packets"][i] = len(pings.sent)
-            totals["lost_packets"][i] = len(pings.sent) - len(rtts)
-        if rtts:
-            totals["base_rtt_ns"][i] = round(min(rtts) * 1e6)
-    return totals

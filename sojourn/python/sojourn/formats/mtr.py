@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 
 from sojourn.formats.content import Content
+from sojourn.formats.file_series import Pings
 from sojourn.formats.format import FileFormatError, Format, Yields
-from sojourn.formats.measured import FileMeasurement, Pings
+from sojourn.formats.measured import FileMeasurement
 
 INTERVAL_S = 1.0
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 
 from sojourn.formats.content import Content
+from sojourn.formats.file_series import Direction, Stream
 from sojourn.formats.format import FileFormatError, Format, Yields
-from sojourn.formats.measured import Direction, FileMeasurement, Stream
+from sojourn.formats.measured import FileMeasurement
 
 _INTERIM = re.compile(
     r"Interim result: +(-?[\d.]+) +(10\^(\d)|[KMG]?)(bits|Bytes)/s over ([\d.]+) seconds ending at ([\d.]+)"

@@ -11,8 +11,9 @@ import math
 import re
 
 from sojourn.formats.content import Content
+from sojourn.formats.file_series import Pings
 from sojourn.formats.format import FileFormatError, Format, Yields
-from sojourn.formats.measured import FileMeasurement, Pings
+from sojourn.formats.measured import FileMeasurement
 
 _HEAD = re.compile(r"^PING (\S+)|^Pinging (\S+)", re.M)
 _REPLY = re.compile(

@@ -12,8 +12,9 @@ import re
 from xml.etree import ElementTree
 
 from sojourn.formats.content import Content
+from sojourn.formats.file_series import Pings
 from sojourn.formats.format import FileFormatError, Format, Yields
-from sojourn.formats.measured import FileMeasurement, Pings
+from sojourn.formats.measured import FileMeasurement
 
 _PING = re.compile(r"ping(\d+)$")
 MOST_ROWS = 200_000

@@ -1,0 +1,127 @@
+"""The series of a measurement: streams and pings over time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from sojourn.formats.format import FileFormatError
+
+Direction: TypeAlias = Literal["up", "down"]
+S = 1e9
+MOST_S, MOST_MS, MOST_BYTES, MOST_COUNT = 1e8, 1e7, 1e15, 1e15
+"""No time, RTT, number of bytes or counter of a file is larger: 3 years, 3 hours, 1 PB."""
+
+
+def checked(value: float, what: str, most: float, least: float = 0.0) -> float:
+    """A number of a file.
+
+    Raises:
+        FileFormatError: it is not between `least` and `most`.
+    """
+    number = float(value)
+    if not least <= number <= most:
+        raise FileFormatError(f"{what} of {number:g} is not between {least:g} and {most:g}")
+    return number
+
+
+@dataclass
+class Stream:
+    """A load in one direction: a TCP connection, or a stream of datagrams."""
+
+    name: str
+    direction: Direction
+    """From or to the host under test, which is the client."""
+    t: list[float] = field(default_factory=list)
+    """Seconds since the measurement began. The first is where the stream began."""
+    delivered: list[float] = field(default_factory=list)
+    """Bytes from the beginning up to each time."""
+    cwnd: list[float] = field(default_factory=list)
+    """Bytes at each time; NaN or missing: not known. The same holds for the lists below."""
+    srtt_ms: list[float] = field(default_factory=list)
+    retransmits: list[float] = field(default_factory=list)
+    """Segments retransmitted from the beginning up to each time."""
+    congestion: str = "unknown"
+    sent_packets: int | None = None
+    """Datagrams of the whole stream."""
+    lost_packets: int | None = None
+
+    def add(
+        self, start: float, end: float, size: float, *, cwnd: float = math.nan, srtt_ms: float = math.nan,
+        retransmits: float = math.nan,
+    ) -> None:  # fmt: skip
+        """Adds an interval in which `size` bytes were delivered and `retransmits` segments sent
+        again. A gap before it delivered nothing.
+
+        Raises:
+            FileFormatError: the interval is not one, or lies before the one before it.
+        """
+        checked(end, "the end of an interval", MOST_S, start)
+        checked(size, "a number of bytes", MOST_BYTES)
+        if not self.t:
+            self._append(start, 0.0, math.nan, math.nan, 0.0)
+        elif start < self.t[-1] - 0.05:
+            raise FileFormatError(
+                f"an interval of {self.name} begins before the one before it has ended"
+            )
+        elif start > self.t[-1] + 0.05:
+            self._append(start, self.delivered[-1], math.nan, math.nan, self.retransmits[-1])
+        self._append(
+            max(end, self.t[-1]), self.delivered[-1] + size, cwnd, srtt_ms, self.retransmits[-1] + retransmits
+        )  # fmt: skip
+
+    def _append(
+        self, t: float, delivered: float, cwnd: float, srtt_ms: float, retransmits: float
+    ) -> None:
+        self.t.append(t)
+        self.delivered.append(delivered)
+        self.cwnd.append(cwnd)
+        self.srtt_ms.append(srtt_ms)
+        self.retransmits.append(retransmits)
+
+
+@dataclass(frozen=True)
+class Ping:
+    """A probe."""
+
+    t: float
+    """When it was sent, in seconds since the measurement began."""
+    seq: int
+    rtt_ms: float = math.nan
+    """NaN: it was lost."""
+    forward_ms: float = math.nan
+    """The part of the RTT from the client to the target; NaN: not known."""
+
+
+@dataclass
+class Pings:
+    """The probes of a target."""
+
+    name: str
+    sent: list[Ping] = field(default_factory=list)
+    losses_known: bool = True
+    """Whether lost probes are among them."""
+
+    def add(
+        self, t: float, seq: int, rtt_ms: float | None, forward_ms: float | None = None
+    ) -> None:
+        """Adds a probe; `rtt_ms` None: it was lost.
+
+        Raises:
+            FileFormatError: a value can't be true.
+        """
+        if rtt_ms is not None:
+            checked(rtt_ms, "an RTT in ms", MOST_MS)
+        if forward_ms is not None and not 0 <= forward_ms <= (
+            MOST_MS if rtt_ms is None else rtt_ms
+        ):
+            forward_ms = None
+        self.sent.append(
+            Ping(
+                checked(t, "a time", MOST_S, -MOST_S),
+                int(checked(seq, "a sequence number", MOST_COUNT)),
+                math.nan if rtt_ms is None else float(rtt_ms),
+                math.nan if forward_ms is None else float(forward_ms),
+            )
+        )
