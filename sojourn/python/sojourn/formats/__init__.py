@@ -1,4 +1,4 @@
-"""Files of other programs: which format a file has, and what it yields.
+"""Reads files of other programs: finds the format and returns the content.
 
 A format is a module of this folder with a tuple `FORMATS`; packages beside this one add theirs by
 `Extra.formats`. A file is recognised by its content, never by its name. It yields one of three

@@ -29,7 +29,7 @@ ENDINGS = (".gz", ".bz2", ".xz", ".zst")
 
 @dataclass(frozen=True)
 class Content:
-    """What a file contains."""
+    """The content of a file."""
 
     path: Path
     data: bytes

@@ -55,7 +55,7 @@ class Stream:
         again. A gap before it delivered nothing.
 
         Raises:
-            FileFormatError: the interval is not one, or lies before the one before it.
+            FileFormatError: the interval ends before it begins, or overlaps the previous one.
         """
         checked(end, "the end of an interval", MOST_S, start)
         checked(size, "a number of bytes", MOST_BYTES)

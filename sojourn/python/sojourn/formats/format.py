@@ -20,7 +20,7 @@ class FileFormatError(ValueError):
 
 
 class Yields(StrEnum):
-    """What becomes of a file."""
+    """The kind of result that a file gives."""
 
     MEASUREMENT = "measurement"
     SCENARIO = "scenario"
@@ -58,5 +58,5 @@ class Format:
 
     @property
     def hint(self) -> str:
-        """What to give instead of a damaged file."""
+        """The hint of an error: how such a file is made."""
         return f"{self.name} is what `{self.made_by}` writes"

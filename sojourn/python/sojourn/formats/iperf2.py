@@ -1,8 +1,8 @@
 """iperf 2: its CSV (`-y C`), TCP and UDP.
 
 A row is an interval of a connection: time, address, port, address, port, number, interval, bytes,
-bit/s; of datagrams that the server reports also jitter, lost, all, per cent and reordered ones. The
-last row of a connection is its whole time again. The program says neither its version nor who sent:
+bit/s. A server's row of datagrams also has jitter, lost, total, percentage lost, reordered. The last
+row of a connection repeats its whole time. The program says neither its version nor who sent:
 a connection to the server's port was sent by the client, so it is an upload.
 """
 

@@ -1,9 +1,9 @@
-"""iperf3: its JSON (`-J`, `--json-stream`) and what it prints; TCP and UDP, reverse and
+"""iperf3: its JSON (`-J`, `--json-stream`) and its text; TCP and UDP, reverse and
 bidirectional.
 
-Directions are the client's: what the client sends is up. Of an upload the client's file has what
-the sender wrote in each interval, and the receiver's total at the end: the server's intervals are
-taken instead if the file has them (`--get-server-output`), else a note gives the receiver's total.
+Up is from the client to the server. For an upload, the client's file has the bytes that the sender
+wrote in each interval and the receiver's total. If the file has the server's output
+(`--get-server-output`), the reader uses the server's intervals; otherwise a note gives the total.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ def _congestion(raw: Json, *, sends: bool) -> str:
 
 
 def _receivers(raw: Json, streams: dict[int, Stream], *, server: bool) -> list[str]:
-    """Replaces the intervals that the sender wrote by those that the receiver read, if the file has
-    the server's output; otherwise returns a note with the receiver's total."""
+    """Uses the receiver's intervals if the file has the server's output. Returns the notes: otherwise
+    one gives the receiver's total."""
     sent = {
         socket: stream for socket, stream in streams.items() if (stream.direction == "up") != server
     }
@@ -153,7 +153,7 @@ def _receivers(raw: Json, streams: dict[int, Stream], *, server: bool) -> list[s
 
 
 def _datagrams(raw: Json, streams: dict[int, Stream], *, server: bool) -> list[str]:
-    """Counts the datagrams of each stream. What was sent is reduced by the share that was lost."""
+    """Counts the datagrams of each stream. Bytes sent are reduced by the share that was lost."""
     notes = []
     for end in (each["udp"] for each in raw.get("end", {}).get("streams", []) if "udp" in each):
         stream = streams.get(end["socket"])
@@ -279,7 +279,7 @@ def _text_streams(
 
 
 def _text_ends(ends: list[str], streams: dict[str, Stream], protocol: str) -> list[str]:
-    """What the lines at the end say of what the receiver got."""
+    """Reads the summary: the bytes and datagrams that the receiver got."""
     notes = []
     for line in ends:
         found = _LINE.match(line.strip())

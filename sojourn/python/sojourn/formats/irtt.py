@@ -1,8 +1,8 @@
-"""irtt (Isochronous Round-Trip Tester) 0.9: its JSON (`-o`) and what it prints.
+"""irtt (Isochronous Round-Trip Tester) 0.9: its JSON (`-o`) and its text.
 
-The JSON has the time, the RTT and the one-way delays of each packet, and which way a lost one was
-lost. What it prints has no times: packets are placed an interval apart, which is the duration
-divided by their number.
+The JSON has the time, the RTT and the one-way delays of each packet, and the direction in which a
+packet was lost. The text has no times: the interval between packets is the duration divided by their
+number.
 """
 
 from __future__ import annotations

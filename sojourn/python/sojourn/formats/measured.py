@@ -34,14 +34,14 @@ LEAST_IDLE_S = 0.5
 
 @dataclass
 class FileMeasurement:
-    """What a file says of a line."""
+    """A measurement of a line, read from a file."""
 
     program: str
     """As the engine of the Run."""
     version: str
     """The program's; "": the file does not say."""
     test: str
-    """What it did, as "TCP upload"."""
+    """The kind of test, as "TCP upload"."""
     host: str
     """Its server or target; "": the file does not say."""
     began_s: float | None
@@ -51,7 +51,7 @@ class FileMeasurement:
     phases: list[SessionPhase] = field(default_factory=list)
     """Empty: those that the streams make (`_phases`)."""
     notes: list[str] = field(default_factory=list)
-    """What a reader of the Run must know: what was left out or is not exact, a sentence each."""
+    """A sentence for each part of the file that was left out or is not exact."""
 
     def run(self, path: Path, data: bytes, settings: MeasurementSettings | None = None) -> Run:
         """The Run of this measurement. `path` and `data`: the file that it was read from.

@@ -47,7 +47,7 @@ def _read_raw(content: Content) -> FileMeasurement:
     taken: set[str] = set()
     for number in sorted(sent):
         if number not in addresses or addresses[number] in taken:
-            # No reply, or one of the target, which answers for every hop behind it, too.
+            # This hop did not reply, or it is the target again, which replies for every later hop.
             continue
         taken.add(addresses[number])
         target = Pings(f"hop {number + 1} {addresses[number]}")

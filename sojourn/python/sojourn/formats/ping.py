@@ -1,8 +1,8 @@
-"""ping: what iputils (Linux), busybox, macOS and Windows print.
+"""ping: the text of iputils (Linux), busybox, macOS and Windows.
 
-A gap in `icmp_seq` is a lost probe, and so are those that the summary counts beyond the last reply.
-With `-D` each reply has its time of day; without it probes are placed an interval apart, which the
-summary of iputils gives.
+A gap in `icmp_seq` is a lost probe. So are the probes that the summary counts beyond the last reply.
+With `-D` each reply has a time of day. Without it the interval between probes follows from the
+summary of iputils.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What `tc qdisc show` and `tc -s qdisc show` print, with `tc class show` if it is there: a scenario.
+"""The output of `tc qdisc show` or `tc -s qdisc show`, with `tc class show` if it is there: a scenario.
 
-The device `ifbNAME` (SQM's ifb4eth0 and the like) is the way down, the other one the way up. htb and
-tbf become the link's shaper; htb's rate is that of its class, which `tc class show` prints. Each line
-that a scenario can't contain is named with the reason.
+A device `ifb...` (SQM's ifb4eth0) is the link down, the other device the link up. htb and tbf become
+the link's shaper. htb's rate is the rate of its class, so it needs `tc class show`. A note names each
+line that a scenario can't contain, with the reason.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ class Texts:
     """Each file's text by the ending of its name, as ".toml" or ".down.trace". The first is what a
     command takes. `{stem}` in a text is replaced by the name without ending."""
     taken: Sequence[str]
-    """What was taken of the source, a sentence each."""
+    """A sentence for each part of the source that was taken."""
     left_out: Sequence[str] = field(default_factory=tuple)
-    """What was not taken and why, a sentence each, with the line where there is one."""
+    """A sentence for each part of the source that was not taken: the line and the reason."""
     use: str = ""
     """How to use the files: a line with {file} for the first one's path, or {stem} for the paths
     without their endings."""
