@@ -1,4 +1,4 @@
-"""Pages opened in headless Chromium, where there is one."""
+"""Opens pages in headless Chromium, if it is installed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def browser() -> Iterator[Any]:
 
 
 class Opened:
-    """A page in a browser, and all that it complained of."""
+    """A page in a browser, and the errors that it reported."""
 
     def __init__(self, browser: Any, file: Path, link: str = "", **context: Any) -> None:
         self.context = browser.new_context(**context)
@@ -42,7 +42,7 @@ class Opened:
             "console",
             lambda message: self.errors.append(message.text) if message.type == "error" else None,
         )
-        # Nothing is fetched.
+        # A page must not fetch anything.
         self.page.on("request", self._asked)
         self.page.goto(file.as_uri() + link)
 
@@ -51,31 +51,31 @@ class Opened:
             self.errors.append(f"it asked for {request.url}")
 
     def close(self) -> None:
-        """Closes it: it complained of nothing."""
+        """Closes the page, and fails if it reported errors."""
         self.context.close()
         assert self.errors == []
 
     def too_wide(self) -> float:
-        """By how much the page is wider than the window, px."""
+        """Returns by how much the page is wider than the window, in px."""
         found: float = self.page.evaluate(
             "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         )
         return found
 
     def nameless(self) -> list[str]:
-        """Controls that can be seen and that the accessibility tree has no name for."""
+        """Returns the visible controls without a name in the accessibility tree."""
         found = []
         for role in ("slider", "button", "combobox", "textbox", "checkbox", "link"):
             for each in self.page.get_by_role(role).all():
                 if each.is_visible():
-                    # Its own line: those below are of its options.
+                    # The control's own line; the lines below are of its options.
                     own = each.aria_snapshot().splitlines()[0]
                     if not re.search(r'"[^"]+"', own):
                         found.append(own)
         return found
 
     def faint(self) -> list[str]:
-        """Texts that can be seen and whose contrast is below WCAG's 4.5, or 3 where they are large."""
+        """Returns visible texts with a contrast below WCAG's 4.5, or 3 for large ones."""
         found: list[str] = self.page.evaluate(_FAINT)
         return found
 

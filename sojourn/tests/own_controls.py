@@ -1,4 +1,4 @@
-"""Congestion controls of one's own, as texts, for the tests of `sojourn.own`."""
+"""User-written congestion controls, as texts, for the tests of `sojourn.own`."""
 
 HEAD = "import math\nfrom sojourn.own import MS, S, Ack, Congestion, CongestionControl\n\n\n"
 
@@ -180,7 +180,7 @@ class Deliveries(CongestionControl):
 
 
 def acking(body: str, fields: str = "x: int = 0") -> str:
-    """A class `Mine` whose `on_ack` has this body."""
+    """Returns a class `Mine` whose `on_ack` has this body."""
     indented = "\n".join(f"        {line}" for line in body.splitlines())
     return (
         f"{HEAD}class Mine(CongestionControl):\n    {fields}\n\n"

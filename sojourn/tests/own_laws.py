@@ -1,4 +1,4 @@
-"""Disciplines of one's own, as texts, for the tests of `sojourn.own`."""
+"""User-written disciplines, as texts, for the tests of `sojourn.own`."""
 
 HEAD = "from sojourn.own import DROP, MARK, MS, PASS, Discipline, Link, Packet\n\n\n"
 
@@ -70,7 +70,7 @@ class Timed(Discipline):
 
 
 def dequeuing(body: str, fields: str = "x: int = 0") -> str:
-    """A class `Mine` whose `dequeue` has this body."""
+    """Returns a class `Mine` whose `dequeue` has this body."""
     indented = "\n".join(f"        {line}" for line in body.splitlines())
     return (
         f"import math\n{HEAD}class Mine(Discipline):\n    {fields}\n\n"

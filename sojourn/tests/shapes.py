@@ -1,5 +1,5 @@
-"""An output of --json against its schema, which it may not exceed either: a key nobody described is
-one too many."""
+"""Checks an output of --json against its schema. A key that the schema doesn't describe is an
+error too."""
 
 from functools import cache
 from typing import Any
@@ -10,7 +10,7 @@ from sojourn import schemas
 
 
 def closed(schema: Any) -> Any:
-    """The same, with no other properties than those that are named."""
+    """Returns the schema without properties that it doesn't name."""
     if isinstance(schema, list):
         return [closed(each) for each in schema]
     if not isinstance(schema, dict):
@@ -29,7 +29,7 @@ def validator(name: str) -> Draft202012Validator:
 
 
 def check(name: str, whole: Any) -> None:
-    """Raises AssertionError, with the place, if it has another shape."""
+    """Raises AssertionError, with the place, if the output does not match the schema."""
     found = sorted(validator(name).iter_errors(whole), key=lambda error: list(error.absolute_path))
     assert not found, "\n".join(
         f"{name}: {error.json_path}: {error.message[:300]}" for error in found[:5]

@@ -1,5 +1,5 @@
-"""Pages whose simulations are short, and figures that are not drawn: a command is no more right for being
-long, and other tests look at figures."""
+"""Shortens the simulations of pages and leaves out figures. A longer simulation tests a command no
+better, and other tests check figures."""
 
 import inspect
 import re
@@ -14,7 +14,7 @@ from sojourn.figures import style
 
 
 def shortened(text: str) -> str:
-    """A page whose simulations are of twelve seconds, two seeds and slow lines."""
+    """Returns a page whose simulations have twelve seconds, two seeds and slow lines."""
     text = re.sub(r'(duration"?\s*[=:]\s*)"\d\d s"', r'\1"12 s"', text)
     text = re.sub(r'(warmup"?\s*[=:]\s*)"\d+ s"', r'\1"1 s"', text)
     text = re.sub(r"\b90( M|m)bit", r"20\1bit", text)
@@ -23,8 +23,8 @@ def shortened(text: str) -> str:
 
 
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Figures and pages of Runs are files with nothing in them. What they are called with has to
-    fit."""
+    """Replaces figures and pages of Runs by empty files. The calls must still have valid
+    arguments."""
     drawn = {name for name in figures.__all__ if name[0].islower()} - {"all_for", "save"}
     for name in drawn:
         monkeypatch.setattr(figures, name, empty(getattr(figures, name)))
@@ -35,7 +35,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures become no pictures: a page has all but those."""
+    """Replaces figures by empty pictures; the rest of a page is complete."""
     monkeypatch.setattr(style, "render", lambda *_args, **_more: b"<svg/>")
 
 
@@ -45,7 +45,7 @@ def _touched(_runs: object, file: str | Path, *_args: object, **_more: object) -
 
 
 def empty(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """A figure's function that draws nothing of what it takes."""
+    """Returns a function that draws nothing and takes the same arguments."""
     signature = inspect.signature(draw)
 
     def drawn(*args: object, **more: object) -> Figure:

@@ -1,5 +1,4 @@
-"""A stub against the extension that it describes: names, parameters and their defaults, by mypy's
-stubtest."""
+"""Compares a stub with its extension: names, parameters and defaults, by mypy's stubtest."""
 
 import subprocess
 import sys
@@ -10,10 +9,10 @@ from tree import ROOT
 
 
 def differences(module: str, of_the_stub_alone: Iterable[str], folder: Path) -> str:
-    """What stubtest finds; "": nothing. `of_the_stub_alone`: names for types."""
+    """Returns stubtest's findings, or "". `of_the_stub_alone`: names that only the stub has."""
     allowed = folder / "allowed"
     allowed.write_text("".join(f"{module}.{name}\n" for name in ("__all__", *of_the_stub_alone)))
-    # What other packages' types are is mypy's to check, not this.
+    # mypy checks the types of other packages elsewhere.
     settings = folder / "mypy.ini"
     settings.write_text(
         "[mypy]\nmypy_path = sojourn/python:sojourn-live/python\nfollow_imports = skip\n"

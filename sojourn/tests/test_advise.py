@@ -1,4 +1,4 @@
-"""`sojourn advise`: what may be chosen, what is chosen, what is to be typed."""
+"""`sojourn advise`: the candidates, the choice among them, and the commands to type."""
 
 import json
 import math
@@ -60,7 +60,7 @@ def test_a_line_stands_as_it_is_and_below_shapers_at_its_share() -> None:
     assert "rate 9500kbit" in link("fq_codel").shaper.text
     assert "bandwidth 9500kbit" in link("cake").qdisc.text
     assert "overhead 18 mpu 64" in link("cake").qdisc.text
-    # What is not asked to be shaped is not.
+    # A direction without a request gets no shaper.
     assert {each.name: each.shaper for each in up["fq_codel"]}["down"] is None
 
 
@@ -81,7 +81,7 @@ def test_a_fast_line_is_run_for_a_shorter_time() -> None:
         assert plain.warmup_ns == line.duration_ns // 6
         return line.duration_ns / 1e9
 
-    # The price is that of 30 s of 2 Gbit/s, but the windows need their RTTs.
+    # A run costs at most as much as 30 s at 2 Gbit/s, but the windows need their RTTs.
     assert seconds(10**7) == seconds(10**9, 10**9) == 30
     assert seconds(10**10) == 6
     assert seconds(10**10, 10**10) == seconds(4 * 10**10) == 3
@@ -155,7 +155,7 @@ def test_who_bloats_does_not_stand_for_goodput_though_it_has_most(runs: list) ->
 
 
 def test_a_run_lasts_as_many_rtts_as_its_longest_flow_needs() -> None:
-    # 60 times 500 ms; the price alone would be 3 s.
+    # 60 times 500 ms. By its cost alone the run would last 3 s.
     line = AccessLine(20 * 10**9, rtt_ns=(1_000_000, 500_000_000))
     assert line.duration_ns == 30 * 10**9
     assert replace(line, rtt_ns=(1_000_000, 1_000_000)).duration_ns == 3 * 10**9
@@ -166,7 +166,7 @@ def test_a_run_lasts_as_many_rtts_as_its_longest_flow_needs() -> None:
 
 @dataclass(frozen=True)
 class Numbers:
-    """What a candidate's seeds gave, by the keys of quantities."""
+    """The results of a candidate's seeds, by the keys of quantities."""
 
     of: dict[str, list[float]]
 
@@ -196,7 +196,7 @@ def pings(*values: float, goodput: tuple[float, ...] = ()) -> Numbers:
 
 
 def test_a_wide_interval_is_no_merit() -> None:
-    # 174 +- 202 ms beside 10.5: seen on a line of 35 Mbit/s with three seeds.
+    # 174 +- 202 ms beside 10.5: measured on a line of 35 Mbit/s with three seeds.
     found = chosen(
         {
             "as it is": pings(85.0, 190.0, 247.0, goodput=(9.6, 9.7, 9.7)),
@@ -216,7 +216,7 @@ def test_of_equals_the_usual_one_is_chosen() -> None:
     found = chosen(there | equals | {"fq_codel": pings(10.6, 10.5)})
     assert (found.chosen, found.usual) == ("fq_codel", True)
     assert found.as_good == ("fq_pie", "cake")
-    # With its defaults before it with parameters; what is there before all of them.
+    # Defaults are preferred to parameters; a discipline that is already in use to both.
     of_rtt = {"fq_codel target 2ms interval 40ms": pings(10.3, 10.3)}
     assert chosen(there | of_rtt | equals | {"fq_codel": pings(10.6, 10.5)}).chosen == "fq_codel"
     found = chosen({"pie": pings(10.6, 10.6)} | equals)
@@ -228,7 +228,7 @@ def test_within_its_margin_a_difference_decides_nothing() -> None:
         first = pings(100.0, 100.0, goodput=(10.0, 10.0))
         return {"pie": first, "fq_codel": pings(ms, ms, goodput=(mbps, mbps))}
 
-    # 5 % of 100 ms, 5 % of 10 Mbit/s; below 20 ms it is 1 ms.
+    # 5 % of 100 ms and of 10 Mbit/s; below 20 ms the margin is 1 ms.
     assert chosen(of(104.9, 10.0)).as_good == ("fq_codel",)
     assert chosen(of(105.1, 10.0)).as_good == ()
     assert chosen(of(100.0, 9.51)).as_good == ("fq_codel",)
@@ -241,14 +241,14 @@ def test_within_its_margin_a_difference_decides_nothing() -> None:
 def test_one_seed_decides_nothing_and_equal_seeds_all() -> None:
     found = chosen({"pie": pings(90.0), "fq_codel": pings(10.0), "cake": pings(10.0)})
     assert (found.chosen, found.undecided) == ("fq_codel", ("pie", "cake"))
-    # Where no seed differs there is one sample of each: the numbers themselves.
+    # Equal seeds are one sample. The numbers themselves decide.
     same = {"pie": 90.0, "fq_codel": 10.0, "cake": 10.2}
     found = chosen({name: Alike(pings(ms).of) for name, ms in same.items()})
     assert (found.chosen, found.as_good, found.undecided) == ("fq_codel", ("cake",), ())
 
 
 class Alike(Numbers):
-    """Of two seeds that gave the same."""
+    """The numbers of two equal seeds."""
 
     @property
     def summary(self) -> Any:
@@ -301,7 +301,7 @@ def test_a_noisier_copy_never_wins() -> None:
     for _ in range(200):
         seeds = int(rng.integers(6, 12))
         base = rng.normal(0, rng.gamma(1), (3, seeds)) + rng.uniform(10, 14, (3, 1))
-        # Noise whose mean is 0 and that goes with nobody's rng.
+        # Noise with mean 0 and without correlation to any candidate's numbers.
         basis, _ = np.linalg.qr(np.vstack([np.ones(seeds), base]).T)
         noise = rng.normal(0, rng.gamma(1), seeds)
         noise -= basis @ (basis.T @ noise)
@@ -394,11 +394,11 @@ def test_the_verb_writes_runs_a_page_and_an_object(
 ) -> None:
     unrendered(monkeypatch)
     monkeypatch.setattr(advice, "MOST_SEEDS", 2)
-    asked = ["advise", "--up", "10mbit", "--rtt", "90ms", *FEW, "-q"]
-    assert status([*asked, "-o", str(tmp_path / "a")]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["goal"] == "delay"
-    assert told["commands"][0].startswith("tc qdisc add dev eth0 root")
+    command = ["advise", "--up", "10mbit", "--rtt", "90ms", *FEW, "-q"]
+    assert status([*command, "-o", str(tmp_path / "a")]) == 0
+    output = json.loads(capsys.readouterr().out)
+    assert output["goal"] == "delay"
+    assert output["commands"][0].startswith("tc qdisc add dev eth0 root")
     assert (tmp_path / "a" / "report.html").exists()
     assert (tmp_path / "a" / "cake" / "meta.json").exists()
 
@@ -408,24 +408,24 @@ def test_more_seeds_are_run_where_they_do_not_decide(
 ) -> None:
     monkeypatch.setattr(advice, "MOST_SEEDS", 3)
     assert status(["advise", "--up", "10mbit", "--rtt", "90ms", *FEW]) == 0
-    told, said = capsys.readouterr()
-    assert "2 seeds do not decide among" in said
-    assert "6 more runs" in said
-    found = json.loads(told)
-    [contest] = found["judgement"]["contests"]
+    stdout, stderr = capsys.readouterr()
+    assert "2 seeds do not decide among" in stderr
+    assert "6 more runs" in stderr
+    output = json.loads(stdout)
+    [contest] = output["judgement"]["contests"]
     assert contest["seeds"] == 3
-    assert found["undecided"]
-    assert {each["key"]: each["unit"] for each in found["margins"]}["ping_p95"] == "ms"
-    # And for people: among which, and how to go on.
+    assert output["undecided"]
+    assert {each["key"]: each["unit"] for each in output["margins"]}["ping_p95"] == "ms"
+    # The text for people names the undecided candidates and the next command.
     assert status(["advise", "--up", "10mbit", "--rtt", "90ms", *FEW[:-1], "-q"]) == 0
-    told, _ = capsys.readouterr()
+    stdout, _ = capsys.readouterr()
     among = "3 seeds do not decide among"
-    assert among in told
-    assert "--seeds 6" in told
+    assert among in stdout
+    assert "--seeds 6" in stdout
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         ([], "give a SCENARIO, or a line"),
         (["home-uplink", "--up", "10mbit"], "give a SCENARIO, or a line"),
@@ -436,7 +436,7 @@ def test_more_seeds_are_run_where_they_do_not_decide(
     ],
 )
 def test_wrong_input_is_said(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status(["advise", *arguments]) == 2
-    assert said in capsys.readouterr().err
+    assert expected in capsys.readouterr().err

@@ -21,11 +21,11 @@ BROUGHT = [(verb, extra) for extra, verbs in extras.VERBS.items() for verb in ve
 
 
 @pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    return Said(capsys)
+def say(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
 
 
-class Said:
+class Command:
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self.capsys = capsys
 
@@ -43,7 +43,7 @@ def test_no_test_of_this_package_can_import_another(name: str) -> None:
 
 
 def test_another_finder_of_packages_finds_none_either() -> None:
-    # dask imports it, and it replaces Python's own.
+    # dask imports importlib_metadata, which replaces Python's own finder.
     pytest.importorskip("importlib_metadata")
     extras.installed.cache_clear()
     assert extras.installed() == ()
@@ -63,8 +63,8 @@ import sojourn_live
     assert extras.installed() == ()
 
 
-def test_help_lists_what_is_installed(said: Said) -> None:
-    code, out, _ = said("--help")
+def test_help_lists_what_is_installed(say: Command) -> None:
+    code, out, _ = say("--help")
     assert code == 0
     listed = {words[0] for line in out.splitlines() if (words := line.split())}
     assert {"run", "compare", "export", "agree", "man"} <= listed
@@ -74,15 +74,15 @@ def test_help_lists_what_is_installed(said: Said) -> None:
     for verb, _ in BROUGHT:
         assert f"sojourn {verb}" not in out
     assert list(cli.commands) == [name for name in cli.commands if name not in dict(BROUGHT)]
-    assert "papers" not in said("list")[1]
+    assert "papers" not in say("list")[1]
 
 
 @pytest.mark.parametrize(("verb", "extra"), BROUGHT)
 def test_a_verb_that_is_not_there_says_which_package_brings_it(
-    verb: str, extra: str, said: Said
+    verb: str, extra: str, say: Command
 ) -> None:
     for words in ((verb,), (verb, "--help"), ("help", verb)):
-        code, out, err = said(*words)
+        code, out, err = say(*words)
         assert (code, out) == (2, "")
         assert err == (
             f"error: `sojourn {verb}` is a command of sojourn-{extra}, which is not installed\n"
@@ -90,8 +90,8 @@ def test_a_verb_that_is_not_there_says_which_package_brings_it(
         )
 
 
-def test_so_does_a_list(said: Said) -> None:
-    code, _, err = said("list", "papers")
+def test_so_does_a_list(say: Command) -> None:
+    code, _, err = say("list", "papers")
     assert code == 2
     assert "hint: it is a list of sojourn-papers: pip install 'sojourn[papers]'\n" in err
 
@@ -99,10 +99,10 @@ def test_so_does_a_list(said: Said) -> None:
 @pytest.mark.parametrize("run", [MEASURED, OLD], ids=["today", "0.1"])
 @pytest.mark.parametrize("verb", ["report", "compare", "compare --json"])
 def test_a_measurement_is_read_by_another_package(
-    verb: str, run: Path, tmp_path: Path, said: Said
+    verb: str, run: Path, tmp_path: Path, say: Command
 ) -> None:
     more = ["-o", tmp_path / "page.html"] if verb == "report" else [run]
-    code, out, err = said(*verb.split(), run, *more)
+    code, out, err = say(*verb.split(), run, *more)
     assert (code, out) == (2, "")
     assert err == (
         f"error: {run} is the Run of a measurement, which is read by sojourn-live, which is not installed\n"
@@ -112,9 +112,9 @@ def test_a_measurement_is_read_by_another_package(
 
 
 @pytest.mark.parametrize("ending", [".csv", ".json", ".flent", ".flent.gz"])
-def test_so_is_a_run_exported(ending: str, tmp_path: Path, said: Said) -> None:
+def test_so_is_a_run_exported(ending: str, tmp_path: Path, say: Command) -> None:
     file = tmp_path / f"x{ending}"
-    code, _, err = said("export", MEASURED, "-o", file)
+    code, _, err = say("export", MEASURED, "-o", file)
     assert code == 2
     assert err.startswith(f"error: {file}: {file.suffix} is written by sojourn-live, which is not")
     assert "hint: pip install 'sojourn[live]'\n" in err
@@ -122,11 +122,11 @@ def test_so_is_a_run_exported(ending: str, tmp_path: Path, said: Said) -> None:
 
 
 def test_what_the_core_does_with_a_measurement_needs_no_other_package(
-    tmp_path: Path, said: Said
+    tmp_path: Path, say: Command
 ) -> None:
     assert Run.open(MEASURED).table("probe").height > 0
-    assert "tables are intact" in said("verify", "-q", MEASURED)[2]
-    assert said("bundle", "-q", MEASURED, "-o", tmp_path / "all.zip")[0] == 0
-    code, out, _ = said("man")
+    assert "tables are intact" in say("verify", "-q", MEASURED)[2]
+    assert say("bundle", "-q", MEASURED, "-o", tmp_path / "all.zip")[0] == 0
+    code, out, _ = say("man")
     assert code == 0
     assert "EXAMPLES" not in out

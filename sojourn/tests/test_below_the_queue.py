@@ -1,4 +1,4 @@
-"""What lies below a queue discipline: a shaper, a driver's ring, byte queue limits: their words,
+"""Below a queue discipline: a shaper, a driver's ring and byte queue limits. Tests their words,
 their tables, and Linux's own numbers.
 
 The numbers are of Linux 6.12 with its own BQL over a driver with a ring: 10 Mbit/s, four cubic
@@ -63,7 +63,7 @@ def test_a_direction_may_do_without_the_common_shaper() -> None:
 @pytest.mark.parametrize(
     ("text", "shaper", "canonical"),
     [
-        # tc's kbps is 1000 bytes a second; its own burst is 1600 bytes with a clock of nanoseconds.
+        # tc's kbps is 1000 bytes/s. The default burst is 1600 bytes with a clock in nanoseconds.
         ("htb rate 125kbps burst 1600", Shaper(125 * KBPS, 1600), "htb rate 1mbit"),
         ("htb  rate 900kbit", Shaper(900_000, 1600), "htb rate 900kbit"),
         ("htb rate 40gbit", Shaper(40 * 10**9, 1605), "htb rate 40gbit"),
@@ -151,7 +151,7 @@ def test_a_discipline_that_computes_with_the_rate_takes_the_shaper_s() -> None:
     assert loads(LINK.format(keys=keys)).realise(1).links[1].shaper.bps == 1_000_000
 
 
-# What is recorded
+# Recorded tables
 # --------------------------------------------------------------------------------------------------
 
 
@@ -175,9 +175,9 @@ def test_a_ring_s_columns_are_null_where_there_is_none(tmp_path: Path) -> None:
     ring = [name for name in totals.columns if name.startswith(("ring_", "bql_"))]
     assert totals.select(ring).null_count().row(0) == (1,) * 6
     assert queue_of(done, "up")["ring"] is None
-    whole = json.loads(metrics.summary(done).to_json())
-    assert whole["summary"]["queues"][1]["ring"] is None
-    assert whole["summary"]["queues"][0]["ring"]["packets"]["max"]["mean"] == 16
+    output = json.loads(metrics.summary(done).to_json())
+    assert output["summary"]["queues"][1]["ring"] is None
+    assert output["summary"]["queues"][0]["ring"]["packets"]["max"]["mean"] == 16
 
 
 def test_meta_says_what_lies_below(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_the_base_rtt_knows_neither_ring_nor_shaper(tmp_path: Path) -> None:
     assert base[0] == base[1]
 
 
-# As Linux does it
+# Comparison with Linux
 # --------------------------------------------------------------------------------------------------
 
 LINUX = """
@@ -245,17 +245,17 @@ def test_the_mean_ping_over_a_ring_is_linux_s(
     assert numbers["probes"][0]["rtt_ms"]["mean"] == pytest.approx(ping_ms, rel=tolerance)
     below = numbers["queues"][0]["ring"]
     inside = 3 if bql else ring
-    # By bytes there is room for one of the handshakes' small packets more, which fq_codel lets
-    # pass.
+    # In bytes there is room for one more small packet of the handshakes, which fq_codel dequeues
+    # first.
     small = 1 if bql and qdisc == "fq_codel" else 0
     assert below["packets"]["max"] == inside + small
     assert below["bql_limit_bytes"] == (2 * 1514 if bql else None)
-    # The longest time in the ring is that of a ring full of full packets, some perhaps smaller.
+    # The longest time is that of a ring of full packets, though some may be smaller.
     assert below["sojourn_ms"]["max"] == pytest.approx(inside * FULL_MS, rel=0.01)
 
 
 def test_a_ring_adds_to_a_fifo_what_no_discipline_can_take_away(tmp_path: Path) -> None:
-    """256 packets more than the 1000 of the discipline: the fullest path has both."""
+    """The fullest path has 256 packets of the ring and 1000 of the discipline."""
     longest = {}
     for bql in (True, False):
         text = LINUX.format(qdisc="pfifo limit 1000", ring=256, bql=str(bql).lower(), more="")
@@ -266,12 +266,12 @@ def test_a_ring_adds_to_a_fifo_what_no_discipline_can_take_away(tmp_path: Path) 
 
 
 def test_coalesced_completions_take_the_limit_up_by_a_small_packet(tmp_path: Path) -> None:
-    """Linux: 3118 bytes with a ping of 90; ours is one of 98 (84 and the Ethernet header)."""
+    """Linux: 3118 bytes with a ping of 90; our ping has 98 (84 and the Ethernet header)."""
     text = LINUX.format(qdisc="fq_codel", ring=256, bql="true", more='down.coalesce = "1 ms"')
     ring = queue_of(run(text, tmp_path / "run"))["ring"]
     assert ring["bql_limit_bytes"] == 3028 + 98
-    # Told 1 ms after the last bit: the three packets of the limit are together so much shorter in
-    # the ring.
+    # The completion comes 1 ms after the last bit, so the three packets of the limit spend 1 ms
+    # less in the ring.
     assert ring["sojourn_ms"]["mean"] == pytest.approx(3 * FULL_MS - 1, rel=0.02)
 
 
@@ -292,7 +292,7 @@ def test_a_policer_passes_its_rate_and_burst_and_delays_nothing(tmp_path: Path) 
     """
     done = run(flood, tmp_path / "run")
     link = queue_of(done, "down")
-    # 20 s of 1 Mbit/s are 1666 packets of 1500 bytes, the burst 20 more.
+    # 20 s at 1 Mbit/s are 1666 packets of 1500 bytes; the burst adds 20.
     assert link["dropped_packets"] == pytest.approx(3333 - 1686, abs=2)
     assert link["sojourn_ms"]["max"] == 0
     assert set(done.table("drops", 1)["cause"].to_list()) == {"police"}

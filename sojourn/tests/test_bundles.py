@@ -68,9 +68,9 @@ def again(made: Path, out: Path, changed: Callable[[dict[str, bytes]], None], ho
 
 
 def relisted(files: dict[str, bytes], change: Callable[[dict[str, Any]], None]) -> None:
-    said = json.loads(files["manifest.json"])
-    change(said)
-    files["manifest.json"] = json.dumps(said).encode()
+    manifest = json.loads(files["manifest.json"])
+    change(manifest)
+    files["manifest.json"] = json.dumps(manifest).encode()
 
 
 # --------------------------------------------------------------------------------------- writing

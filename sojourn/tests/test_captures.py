@@ -1,4 +1,4 @@
-"""Captures of several conversations, of link types that are not read, and packed ones."""
+"""Captures of several conversations, of unsupported link types, and compressed captures."""
 
 import gzip
 import socket
@@ -57,11 +57,11 @@ def test_that_conversations_become_one_flow_is_noted(tmp_path: Path) -> None:
         "choose with src, dst or interface; there are "
         f"3 from {HERE} to {THERE}, 2 from {THERE} to {HERE}, 1 from {OTHER} to {HERE}"
     )
-    # What is chosen is one flow.
+    # The chosen packets are one flow.
     for chosen in (f'src = "{HERE}"', f'src = "{THERE}"\ndst = "{HERE}"'):
         assert replayed(tmp_path, pcap(packets), chosen).notes == ()
     assert scenario.with_(seed=2).notes == scenario.notes
-    # Of one pair of addresses ports tell them apart.
+    # Flows between the same two addresses differ by their ports.
     (note,) = replayed(tmp_path, pcap([udp(HERE, THERE, port) for port in (1, 2)])).notes
     assert note.message == (
         "2 packets of 'line.pcap', 2 flows in all, become one flow in one direction"
@@ -79,7 +79,7 @@ def test_a_link_type_that_is_not_read_is_named(tmp_path: Path) -> None:
     assert "bare IP are read" in problem.hint
     with pytest.raises(ScenarioError, match="their link type is 9999"):
         replayed(tmp_path, pcap([bytes(80)], 9999))
-    # Of frames that are read none need be IP.
+    # The link type is supported, but no frame has an IP packet.
     with pytest.raises(ScenarioError) as refused:
         replayed(tmp_path, pcap([bytes(80)], 1))
     assert refused.value.problems[0].message == "'line.pcap' has no IP packets"

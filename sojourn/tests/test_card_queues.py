@@ -48,7 +48,7 @@ def test_one_queue_with_mq_is_its_discipline(tmp_path: Path) -> None:
     one = CARD.replace("queues = 3", "queues = 1").replace("[0, 0, 0, 1]", "[0]")
     plain = CARD.replace("mq fq_codel", "fq_codel").replace("queues = 3\n", "")
     plain = plain.replace("pinned = [0, 0, 0, 1]\n", "")
-    # Their hashes are of other streams, so flows may share a queue in one of them only.
+    # The hashes use different random streams, so flows may share a queue in only one of the two.
     assert sum(goodputs(one)) == pytest.approx(sum(goodputs(plain)), rel=0.02)
 
 
@@ -81,11 +81,11 @@ def test_what_does_not_fit_a_card_is_refused_where_it_stands(
 ) -> None:
     with pytest.raises(ScenarioError) as caught:
         loads(CARD.replace(old, new, 1))
-    told = str(caught.value)
-    assert f"bottleneck.down.{place}" in told
-    assert problem in told
-    assert hint in told
-    assert "^" in told
+    message = str(caught.value)
+    assert f"bottleneck.down.{place}" in message
+    assert problem in message
+    assert hint in message
+    assert "^" in message
 
 
 def test_pinned_alone_is_refused() -> None:

@@ -1,5 +1,5 @@
-"""What runs that are killed leave behind: it is named before it is there, and removed by the next
-one, or by `sojourn clean`."""
+"""The files of killed runs: each is registered before it is created, and removed by the next run
+or by `sojourn clean`."""
 
 import contextlib
 import json
@@ -23,7 +23,7 @@ from sojourn.engine.kernel.guest import ready
 from sojourn.records import Run
 
 PATIENCE_S = 60.0
-"""Until what must happen is taken not to."""
+"""After this time an event counts as failed to happen."""
 FOLDER = "sojourn-0123456789abcdef"
 SCENARIO = """
 title = "long"
@@ -40,8 +40,8 @@ kind = "bulk"
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the entries; temporary folders are made in tmp_path/tmp. Neither is there yet
-    for this process."""
+    """The folder of the entries; temporary folders are created in tmp_path/tmp. This process has
+    neither yet."""
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -52,7 +52,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def python(program: str, *arguments: object) -> int:
-    """How a process ends that runs this."""
+    """Returns the exit status of a process that runs this program."""
     command = [sys.executable, "-c", program, *map(str, arguments)]
     return subprocess.run(
         command, cwd=Path(__file__).parent, timeout=PATIENCE_S, check=False
@@ -68,7 +68,7 @@ with cleanup.temporary_folder() as folder:
 
 
 def holder() -> "tuple[subprocess.Popen[str], str]":
-    """A process that has a temporary folder until it is given a line; the folder."""
+    """Starts a process that has a temporary folder until it reads a line. Returns both."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -77,7 +77,7 @@ def holder() -> "tuple[subprocess.Popen[str], str]":
 
 
 def dead(place: Path, *things: Path | str) -> Path:
-    """The folder of a process that is gone, with links to these."""
+    """Creates the folder of a dead process, with links to these."""
     folder = place / "00000000"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / cleanup.OWNER).write_text("process 1: sojourn run x.toml")
@@ -91,12 +91,12 @@ def owners(place: Path) -> list[Path]:
 
 
 def noted(place: Path) -> list[Path]:
-    """What all processes have noted."""
+    """Returns the entries of all processes."""
     return [Path(os.readlink(each)) for each in sorted(place.glob("*/*")) if each.is_symlink()]
 
 
 def until(happened: Callable[[], Any]) -> Any:
-    """What `happened` gives once it gives something."""
+    """Waits until `happened` returns a true value, and returns it."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         if found := happened():
@@ -106,12 +106,12 @@ def until(happened: Callable[[], Any]) -> Any:
 
 
 def cleaned(capsys: pytest.CaptureFixture[str], expected: int = 0) -> dict[str, Any]:
-    """What `sojourn clean --json` says."""
+    """Returns the output of `sojourn clean --json`."""
     capsys.readouterr()
     assert status(["clean", "--json"]) == expected
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    shapes.check("clean", found)
-    return found
+    output: dict[str, Any] = json.loads(capsys.readouterr().out)
+    shapes.check("clean", output)
+    return output
 
 
 # ------------------------------------------------------------------------------------ one process
@@ -187,8 +187,8 @@ def test_work_goes_on_where_there_can_be_no_note(
 
 
 def test_a_folder_that_another_one_cleans_up_is_not_taken(place: Path) -> None:
-    """Between making its folder and locking it, a process may lose it to one that takes it for a
-    dead one's."""
+    """Before a process has locked its new folder, another may take it for a dead process's folder
+    and remove it."""
     folder = dead(place)
     lock = cleanup._locked(folder)
     assert lock is not None
@@ -224,9 +224,9 @@ def test_the_temporary_run_of_a_simulation_that_was_killed_is_removed(
     )
     (left,) = (tmp_path / "tmp").iterdir()
     assert (left / "scenario.toml").exists()
-    found = cleaned(capsys)
-    assert str(left) in found["removed"]
-    assert found["living"] == found["left"] == []
+    report = cleaned(capsys)
+    assert str(left) in report["removed"]
+    assert report["living"] == report["left"] == []
     assert list((tmp_path / "tmp").iterdir()) == []
     assert owners(place) == []
     assert status(["clean"]) == 0
@@ -234,13 +234,13 @@ def test_the_temporary_run_of_a_simulation_that_was_killed_is_removed(
 
 
 def working_in(folder: Path) -> set[int]:
-    """The living processes that work there."""
-    found = set()
+    """Returns the processes whose working folder is `folder`."""
+    processes = set()
     for process in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):
             if Path(os.readlink(process / "cwd")).is_relative_to(folder):
-                found.add(int(process.name))
-    return found
+                processes.add(int(process.name))
+    return processes
 
 
 def booted_in(folder: Path) -> bool:
@@ -266,12 +266,12 @@ def test_the_guest_of_a_run_that_was_killed_ends_with_it_and_its_folder_is_remov
         *("run", str(tmp_path / "scenario.toml"), "-e", f"kernel-{kind}", "--json", "-q"),
     )
     if when is booted_in:
-        # All of its processes, by the kernel's hand.
+        # The kernel kills all of its processes.
         assert until(lambda: not working_in(tmp_path / "tmp"))
-    # The Run, and the guest's own.
+    # The Run's folder, and the guest's.
     left = sorted(map(str, (tmp_path / "tmp").iterdir()))
     assert len(left) == 2
-    # A child that has yet to become the guest's program has the lock for some milliseconds more.
+    # A child that has yet to exec the guest's program keeps the lock for some milliseconds more.
     assert sorted(map(str, until(lambda: cleanup.clean().removed))) == left
     assert until(lambda: not working_in(tmp_path / "tmp"))
     assert list((tmp_path / "tmp").iterdir()) == []
@@ -331,12 +331,12 @@ def test_what_a_living_run_has_is_left_alone(
     process, folder = holder()
     (tmp_path / "tmp" / FOLDER).mkdir()
     dead(place, tmp_path / "tmp" / FOLDER)
-    found = cleaned(capsys)
-    (living,) = found["living"]
+    report = cleaned(capsys)
+    (living,) = report["living"]
     assert living.startswith(f"process {process.pid}: ")
-    assert [Path(each).name for each in found["removed"]] == [FOLDER]
+    assert [Path(each).name for each in report["removed"]] == [FOLDER]
     assert Path(folder).is_dir()
-    # A number says nothing of life or death: the lock is taken by the kill.
+    # A number does not show whether its process lives. The kill releases the lock.
     process.kill()
     process.communicate()
     assert cleaned(capsys)["removed"] == [folder]
@@ -354,10 +354,10 @@ def test_what_we_would_not_have_made_is_not_removed(
         *(tmp_path / "tmp" / FOLDER, tmp_path / "nowhere" / FOLDER),
     ]
     folder = dead(place, *names)
-    found = cleaned(capsys, expected=1)
-    # A link is removed, not what it leads to; what is not there needs no word.
-    assert found["removed"] == [str(tmp_path / "tmp" / FOLDER)]
-    assert [(each["name"], each["why"]) for each in found["left"]] == [
+    report = cleaned(capsys, expected=1)
+    # A link is removed, not its target. A missing file is not reported.
+    assert report["removed"] == [str(tmp_path / "tmp" / FOLDER)]
+    assert [(each["name"], each["why"]) for each in report["left"]] == [
         (str(each), "sojourn makes no file or folder with such a name") for each in names[:3]
     ]
     assert mine.is_dir()

@@ -1,5 +1,5 @@
-"""The command line as its users meet it: data on stdout, talk on stderr, exit status, wrong input
-told kindly."""
+"""The command line from a user's view: data on stdout, messages on stderr, exit status, and clear
+messages for wrong input."""
 
 import io
 import json
@@ -45,12 +45,12 @@ rtt = "30 ms"
 kind = "ping"
 """
 RANDOM = ("--set", "flow.bulk.start=uniform 0 s .. 1 s")
-"""Seeds then differ."""
+"""Makes the seeds differ."""
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a scenario in it, to work in."""
+    """A folder with a scenario, which is the working folder."""
     (tmp_path / "home.toml").write_text(SCENARIO)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -61,12 +61,12 @@ _undrawn = pytest.fixture(undrawn)
 
 @pytest.fixture
 def _page_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a comparison the page is made, and no figures beside it."""
+    """A comparison writes its page, but no figures beside it."""
     monkeypatch.setattr(work, "draw", lambda *_: 0)
 
 
-class Said:
-    """What a command said and how it ended."""
+class Result:
+    """The output of a command and its exit status."""
 
     def __init__(self, code: int, out: str, err: str) -> None:
         self.code, self.out, self.err = code, out, err
@@ -83,11 +83,11 @@ class Command:
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self.capsys = capsys
 
-    def __call__(self, *arguments: str) -> Said:
+    def __call__(self, *arguments: str) -> Result:
         self.capsys.readouterr()
         code = status(arguments)
         captured = self.capsys.readouterr()
-        return Said(code, captured.out, captured.err)
+        return Result(code, captured.out, captured.err)
 
 
 def python(arguments: Sequence[str], **options: object) -> subprocess.CompletedProcess[str]:
@@ -126,11 +126,11 @@ def test_every_public_name_is_there() -> None:
 
 
 def test_run_prints_a_table_and_keeps_a_run(say: Command, home: Path) -> None:
-    said = say("run", "home.toml")
-    assert said.code == 0
-    assert "Two uploads and a ping" in said.out
-    assert "pfifo limit 1000" in said.out
-    assert "wrote runs/home" in said.err
+    result = say("run", "home.toml")
+    assert result.code == 0
+    assert "Two uploads and a ping" in result.out
+    assert "pfifo limit 1000" in result.out
+    assert "wrote runs/home" in result.err
     assert Run.open(home / "runs" / "home").seeds == (1,)
 
 
@@ -145,11 +145,11 @@ def test_run_again_takes_a_new_folder_unless_told_which(say: Command, home: Path
 
 
 def test_json_is_one_object_alone_on_stdout_and_keeps_nothing(say: Command, home: Path) -> None:
-    said = say("run", "home.toml", "--json", "--seeds", "2")
-    found = json.loads(said.out)
-    assert found["seeds"] == [1, 2]
-    assert [run["seed"] for run in found["runs"]] == [1, 2]
-    assert found["summary"]["queues"][1]["utilisation"]["mean"] > 0.5
+    result = say("run", "home.toml", "--json", "--seeds", "2")
+    output = json.loads(result.out)
+    assert output["seeds"] == [1, 2]
+    assert [run["seed"] for run in output["runs"]] == [1, 2]
+    assert output["summary"]["queues"][1]["utilisation"]["mean"] > 0.5
     assert not (home / "runs").exists()
 
 
@@ -157,8 +157,8 @@ def test_a_sweep_prints_one_object_with_its_variants(say: Command, home: Path) -
     (home / "sweep.toml").write_text(
         SCENARIO + '[sweep]\n"bottleneck.qdisc" = ["pfifo", "codel"]\n'
     )
-    found = json.loads(say("run", "sweep.toml", "--json", "-o", "out").out)
-    assert [variant["label"] for variant in found["variants"]] == ["pfifo", "codel"]
+    output = json.loads(say("run", "sweep.toml", "--json", "-o", "out").out)
+    assert [variant["label"] for variant in output["variants"]] == ["pfifo", "codel"]
     assert [run.name for run in Run.find(home / "out")] == ["pfifo", "codel"]
 
 
@@ -181,22 +181,22 @@ def test_several_seeds_show_their_interval(say: Command) -> None:
 def test_seeds_that_gave_the_same_are_one_sample_and_it_is_said_what_makes_them_differ(
     say: Command,
 ) -> None:
-    said = say("run", "home.toml", "--seeds", "3", "-q").out
-    assert "3 seeds, one sample" in said
-    assert "±" not in said
-    assert 'start = "uniform 0 s .. 1 s"' in said
-    found = json.loads(say("run", "home.toml", "--seeds", "3", "--json").out)
-    assert (found["seeds"], found["samples"]) == ([1, 2, 3], 1)
-    assert found["summary"]["queues"][1]["sojourn_ms"]["mean"]["ci95"] is None
+    stdout = say("run", "home.toml", "--seeds", "3", "-q").out
+    assert "3 seeds, one sample" in stdout
+    assert "±" not in stdout
+    assert 'start = "uniform 0 s .. 1 s"' in stdout
+    output = json.loads(say("run", "home.toml", "--seeds", "3", "--json").out)
+    assert (output["seeds"], output["samples"]) == ([1, 2, 3], 1)
+    assert output["summary"]["queues"][1]["sojourn_ms"]["mean"]["ci95"] is None
     assert (
         json.loads(say("run", "home.toml", "--seeds", "3", "--json", *RANDOM).out)["samples"] == 3
     )
-    said = say("compare", "home.toml", "pfifo", "codel", "--seeds", "3", "-o", "out", "-q").out
-    assert "3 seeds with the same result: one sample" in said
-    assert "No winner" in said
-    assert 'start = "uniform 0 s .. 1 s"' in said
-    assert "±" not in said
-    assert "*" not in said
+    stdout = say("compare", "home.toml", "pfifo", "codel", "--seeds", "3", "-o", "out", "-q").out
+    assert "3 seeds with the same result: one sample" in stdout
+    assert "No winner" in stdout
+    assert 'start = "uniform 0 s .. 1 s"' in stdout
+    assert "±" not in stdout
+    assert "*" not in stdout
     assert "All 3 seeds gave the same Run" in Path("out/report.html").read_text()
 
 
@@ -207,8 +207,8 @@ def test_transfers_and_late_packets_are_in_the_table_of_a_run(
     more = '[[flow]]\nkind = "transfers"\nname = "page"\nsize = "20 kB"\npause = "200 ms"\ndirection = "up"\n'
     more += '[[flow]]\nkind = "video"\nname = "call"\nrate = "200 kbit/s"\ndirection = "up"\n'
     (home / "more.toml").write_text(SCENARIO + more)
-    said = say("run", "more.toml", "-q").out
-    assert re.search(r"idle +done +in mean ms +p95 ms +later than 150 ms %", said)
+    stdout = say("run", "more.toml", "-q").out
+    assert re.search(r"idle +done +in mean ms +p95 ms +later than 150 ms %", stdout)
     groups = {
         group["name"]: group
         for group in json.loads(say("run", "more.toml", "--json").out)["runs"][0]["groups"]
@@ -263,15 +263,15 @@ def test_a_comparison_notes_what_is_doubtful_about_its_contenders(say: Command, 
     (home / "odd.toml").write_text(
         SCENARIO.replace('delay = "5 ms"', 'delay = "5 ms"\nqdisc = "codel target 7"')
     )
-    said = say("compare", "odd.toml", "pfifo", "codel target 5", "--json")
-    assert said.err.count("note: bottleneck.qdisc: target 5 is 5 us") == 1
-    assert "target 7" not in said.err, "it takes no part"
+    result = say("compare", "odd.toml", "pfifo", "codel target 5", "--json")
+    assert result.err.count("note: bottleneck.qdisc: target 5 is 5 us") == 1
+    assert "target 7" not in result.err, "the compared disciplines replace it"
 
 
 def test_a_scenario_is_read_from_stdin(
     say: Command, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def given(content: str) -> Said:
+    def given(content: str) -> Result:
         with monkeypatch.context() as patch:
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
             return say("run", "-")
@@ -287,8 +287,8 @@ def test_a_scenario_is_read_from_stdin(
 def test_an_example_runs_by_its_name(say: Command, home: Path) -> None:
     assert say("run", "downloads", "--set", "duration=4 s", "--set", "warmup=1 s").code == 0
     assert Run.find(home / "runs" / "downloads")
-    said = say("compare", "home", "pfifo")
-    assert (said.code, said.err.splitlines()[-1]) == (2, "hint: write home.toml")
+    result = say("compare", "home", "pfifo")
+    assert (result.code, result.err.splitlines()[-1]) == (2, "hint: write home.toml")
 
 
 @pytest.mark.parametrize(
@@ -304,21 +304,21 @@ def test_an_example_runs_by_its_name(say: Command, home: Path) -> None:
 def test_a_change_without_quotes_is_told_to_have_some(
     arguments: tuple[str, ...], say: Command
 ) -> None:
-    said = say(*arguments)
-    assert said.code == 2
+    result = say(*arguments)
+    assert result.code == 2
     if arguments[0] != "check":
         change = arguments[arguments.index("--set") + 1]
         assert (
             f"quote the whole: --set '{change} {arguments[arguments.index(change) + 1]}'"
-            in said.err
+            in result.err
         )
 
 
 def test_what_is_wrong_with_a_contender_is_told_once(say: Command) -> None:
-    said = say("compare", "home.toml", "pfifo", "codell")
-    assert said.code == 2
-    assert said.err.count("codell") == 1
-    assert "did you mean codel?" in said.err
+    result = say("compare", "home.toml", "pfifo", "codell")
+    assert result.code == 2
+    assert result.err.count("codell") == 1
+    assert "did you mean codel?" in result.err
 
 
 # ------------------------------------------------------------------------------------------ check
@@ -328,8 +328,8 @@ def test_check_says_what_would_run_and_runs_nothing(say: Command, home: Path) ->
     (home / "sweep.toml").write_text(
         SCENARIO + '[sweep]\n"bottleneck.qdisc" = ["pfifo", "codel", "red"]\n'
     )
-    said = say("check", "sweep.toml", "--seeds", "5")
-    assert (said.code, said.err) == (0, "")
+    result = say("check", "sweep.toml", "--seeds", "5")
+    assert (result.code, result.err) == (0, "")
     for words in (
         "Two uploads and a ping\n4 s, the first 1 s left out as warm-up; seeds 1-5\n",
         "3 variants; the first one is shown below:\n  bottleneck.qdisc: pfifo, codel, red\n",
@@ -338,7 +338,7 @@ def test_check_says_what_would_run_and_runs_nothing(say: Command, home: Path) ->
         "sim: can run it\n",
         "15 runs, about ",
     ):
-        assert words in said.out
+        assert words in result.out
     assert [path.name for path in home.iterdir() if path.suffix != ".toml"] == []
 
 
@@ -381,9 +381,9 @@ def test_what_can_t_be_compared_is_told_from_what_was_meant(
     say: Command, home: Path, words: tuple[str, ...], problem: str, hint: str
 ) -> None:
     (home / "folder").mkdir()
-    said = say("compare", *words)
-    assert (said.code, said.out) == (2, "")
-    error, advice = said.err.splitlines()
+    result = say("compare", *words)
+    assert (result.code, result.out) == (2, "")
+    error, advice = result.err.splitlines()
     assert problem in error
     assert hint in advice
 
@@ -398,9 +398,9 @@ def test_a_run_with_a_wrong_byte_in_any_table_is_not_compared(
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
-    said = say("compare", "before", "after")
-    assert (said.code, said.out) == (2, "")
-    assert f"{table}.parquet can't be read: its SHA-256" in said.err
+    result = say("compare", "before", "after")
+    assert (result.code, result.out) == (2, "")
+    assert f"{table}.parquet can't be read: its SHA-256" in result.err
     file.unlink()
     assert f"{table}.parquet is missing" in say("compare", "before", "after").err
 
@@ -426,11 +426,13 @@ def test_a_swept_key_is_settled_by_set(say: Command, home: Path) -> None:
 
 def test_what_check_gives_of_links_and_flows_is_in_the_documentation(say: Command) -> None:
     page = (ROOT / "docs" / "output.md").read_text()
-    found = json.loads(say("check", "home.toml", "--json").out)
+    output = json.loads(say("check", "home.toml", "--json").out)
     for what in ("links", "flows"):
-        (told,) = re.findall(rf"^- `{what}\[\]`.*?\{{(.*?)\}}", page, re.MULTILINE | re.DOTALL)
-        words = set(re.findall(r"\w+", told))
-        assert [key for key in found[what][0] if key not in words] == []
+        (documented,) = re.findall(
+            rf"^- `{what}\[\]`.*?\{{(.*?)\}}", page, re.MULTILINE | re.DOTALL
+        )
+        words = set(re.findall(r"\w+", documented))
+        assert [key for key in output[what][0] if key not in words] == []
 
 
 def test_check_says_whose_draws_it_shows(say: Command) -> None:
@@ -467,14 +469,14 @@ def test_check_asks_this_host_s_kernel_for_what_the_scenario_needs(
     monkeypatch.setattr(namespaces, "way", lambda: namespaces.ROOT)
     monkeypatch.setattr(namespaces, "_refusal", lambda _, line: refuse(line))
     monkeypatch.setattr(namespaces, "_unknown", lambda *_: None)
-    found = json.loads(say("check", "home.toml", "--json", "--set", "bottleneck.qdisc=codel").out)
-    (not_ready,) = [fit["not_ready"] for fit in found["engines"] if fit["engine"] == "netns"]
+    output = json.loads(say("check", "home.toml", "--json", "--set", "bottleneck.qdisc=codel").out)
+    (not_ready,) = [fit["not_ready"] for fit in output["engines"] if fit["engine"] == "netns"]
     assert not_ready.startswith(
         "link 'down': qdisc: codel: Error: Specified qdisc kind is unknown; "
     )
-    said = say("check", "home.toml", "--set", "bottleneck.qdisc=codel")
+    result = say("check", "home.toml", "--set", "bottleneck.qdisc=codel")
     assert (
-        "\nnetns: can run it, once it is ready here (link 'down': qdisc: codel: Error" in said.out
+        "\nnetns: can run it, once it is ready here (link 'down': qdisc: codel: Error" in result.out
     )
     assert "\nnetns: can run it\n" in say("check", "home.toml").out
 
@@ -527,9 +529,9 @@ def test_what_check_expects_is_about_what_runs(say: Command, home: Path) -> None
 def test_a_command_that_is_not_understood_is_answered_in_two_lines(
     arguments: tuple[str, ...], error: str, hint: str, say: Command
 ) -> None:
-    said = say(*arguments)
-    assert (said.code, said.out) == (2, "")
-    lines = said.err.splitlines()
+    result = say(*arguments)
+    assert (result.code, result.out) == (2, "")
+    lines = result.err.splitlines()
     assert len(lines) == 2
     assert lines[0].startswith(f"error: {error}")
     assert lines[1].startswith("hint: ")
@@ -547,36 +549,36 @@ def test_help_and_version_are_commands_as_well(say: Command) -> None:
 
 
 def test_compare_writes_figures_and_a_page(say: Command, home: Path) -> None:
-    said = say("compare", "home.toml", "pfifo", "codel", "-o", "out")
-    assert said.code == 0, said.err
+    result = say("compare", "home.toml", "pfifo", "codel", "-o", "out")
+    assert result.code == 0, result.err
     drawn = list((home / "out" / "figures").iterdir())
     assert {"timeline-codel.svg", "cdf-ping.svg", "bars.svg"} < {file.name for file in drawn}
     assert all("<svg" in file.read_text() for file in drawn)
     assert "<html" in (home / "out" / "report.html").read_text()
-    assert "out/report.html" in said.err
+    assert "out/report.html" in result.err
 
 
 @pytest.mark.usefixtures("_undrawn")
 def test_compare_shows_who_wins(say: Command, home: Path) -> None:
-    said = say(
+    result = say(
         "compare", "home.toml", "pfifo", "red", "fq_codel", "--qdisc", "codel target 20ms", "-o", "out",
         "--seeds", "3", *RANDOM,
     )  # fmt: skip
-    assert said.code == 0, said.err
+    assert result.code == 0, result.err
     rows = {
         name: line
-        for line in said.out.splitlines()
+        for line in result.out.splitlines()
         for name in ("pfifo", "red", "fq_codel")
         if line.startswith(name + "  ")
     }
     assert set(rows) == {"pfifo", "red", "fq_codel"}
     assert "*" in rows["fq_codel"]
-    assert "red: red limit" in said.out, "what a bare red became is said"
+    assert "red: red limit" in result.out, "the words that a bare red became"
     assert re.search(
         r"fq_codel wins against each of the others. Against pfifo: ping RTT p95 from \d+ to \S+ ms",
-        said.out,
+        result.out,
     )
-    assert max(map(len, said.out.splitlines())) <= 120
+    assert max(map(len, result.out.splitlines())) <= 120
     assert [run.name for run in Run.find(home / "out")] == [
         "pfifo",
         "red",
@@ -626,13 +628,13 @@ def test_compare_over_the_output_of_another_needs_force(say: Command) -> None:
 
 
 def test_compare_prints_one_object_as_json(say: Command, home: Path) -> None:
-    found = json.loads(say("compare", "home.toml", "pfifo", "codel", "--json").out)
-    assert found["link"] == "up"
-    assert "codel" in found["verdict"]
-    [contest] = found["judgement"]["contests"]
+    output = json.loads(say("compare", "home.toml", "pfifo", "codel", "--json").out)
+    assert output["link"] == "up"
+    assert "codel" in output["verdict"]
+    [contest] = output["judgement"]["contests"]
     assert (contest["by"], contest["winner"]) == ("one sample", None)
     assert {row["key"] for row in contest["rows"]} >= {"ping_p95", "goodput", "sojourn_mean"}
-    assert [variant["label"] for variant in found["variants"]] == ["pfifo", "codel"]
+    assert [variant["label"] for variant in output["variants"]] == ["pfifo", "codel"]
     assert sorted(path.name for path in home.iterdir()) == ["home.toml"]
 
 
@@ -642,8 +644,8 @@ def test_compare_prints_one_object_as_json(say: Command, home: Path) -> None:
 def test_report_writes_a_page_from_runs(say: Command, home: Path) -> None:
     for label in ("one", "two"):
         small_run(home / label, label=label)
-    said = say("report", "one", "two", "-o", "page.html")
-    assert said.code == 0, said.err
+    result = say("report", "one", "two", "-o", "page.html")
+    assert result.code == 0, result.err
     page = (home / "page.html").read_text()
     assert "one" in page
     assert "two" in page
@@ -676,7 +678,7 @@ def test_list_names_what_there_is(say: Command) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reasons", "said"),
+    ("reasons", "expected"),
     [
         ({}, "ready here: kernel-uml"),
         ({"uml": "no gcc"}, "ready here: kernel-qemu"),
@@ -684,7 +686,7 @@ def test_list_names_what_there_is(say: Command) -> None:
     ],
 )
 def test_the_engine_kernel_says_which_guest_it_is_here(
-    reasons: dict[str, str], said: str, say: Command, monkeypatch: pytest.MonkeyPatch
+    reasons: dict[str, str], expected: str, say: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for place in (guest, guests):
         monkeypatch.setattr(
@@ -692,7 +694,7 @@ def test_the_engine_kernel_says_which_guest_it_is_here(
         )
     lines = say("list", "engines").out.splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("kernel "))
-    assert lines[at + 1].strip() == said
+    assert lines[at + 1].strip() == expected
 
 
 def test_the_examples_are_listed_by_their_titles(
@@ -727,10 +729,10 @@ def test_the_link_under_study_is_the_one_whose_disciplines_are_compared(
     """
     (home / "graph.toml").write_text(graph)
     for qdiscs in (["pfifo", "codel"], ["codel"]):
-        found = json.loads(say("compare", "graph.toml", *qdiscs, "--link", "fast", "--json").out)
-        assert found["link"] == "fast"
-    said = say("compare", "graph.toml", "pfifo", "codel", "--link", "fast", "-o", "out")
-    assert "queue at fast" in said.out
+        output = json.loads(say("compare", "graph.toml", *qdiscs, "--link", "fast", "--json").out)
+        assert output["link"] == "fast"
+    result = say("compare", "graph.toml", "pfifo", "codel", "--link", "fast", "-o", "out")
+    assert "queue at fast" in result.out
     assert "fast" in (home / "out" / "report.html").read_text()
 
 
@@ -762,12 +764,14 @@ def test_what_only_linux_has_is_refused_by_the_simulator_with_its_place(
         "--set",
         "flow.0.congestion=bic",
     )
-    said = say("run", "home.toml", *changes)
-    assert said.code == 2
-    assert "link 'up': qdisc: the simulator has no fq orphan_mask of more than 16 bits" in said.err
-    assert "congestion: the simulator has no bic" in said.err
-    assert said.err.count("16 bits, Linux has") == 1, "not for each way"
-    hint = said.err.splitlines()[-1]
+    result = say("run", "home.toml", *changes)
+    assert result.code == 2
+    assert (
+        "link 'up': qdisc: the simulator has no fq orphan_mask of more than 16 bits" in result.err
+    )
+    assert "congestion: the simulator has no bic" in result.err
+    assert result.err.count("16 bits, Linux has") == 1, "not for each way"
+    hint = result.err.splitlines()[-1]
     assert hint.startswith("hint: run it with -e kernel")
     assert hint.endswith("; nearest in the simulator: cubic for bic")
     assert not (home / "runs").exists()
@@ -788,10 +792,10 @@ def test_a_full_disk_behind_stdout_is_told_in_words(arguments: list[str], home: 
 def test_figures_that_can_not_be_written_are_told_in_words(say: Command, home: Path) -> None:
     (home / "out").mkdir()
     (home / "out" / "figures").write_text("not a folder")
-    said = say("compare", "home.toml", "pfifo", "-o", "out")
-    assert said.code == 2
-    assert "error: can't draw into out/figures" in said.err
-    assert "pfifo" in said.out
+    result = say("compare", "home.toml", "pfifo", "-o", "out")
+    assert result.code == 2
+    assert "error: can't draw into out/figures" in result.err
+    assert "pfifo" in result.out
     assert len(Run.find(home / "out")) == 1
 
 
@@ -810,10 +814,10 @@ def test_without_a_ping_that_was_answered_the_sojourn_times_are_compared(
 ) -> None:
     ping = 'kind = "ping"\nstart = "3.999 s"'
     (home / "late.toml").write_text(SCENARIO.replace('kind = "ping"', ping))
-    said = say("compare", "late.toml", "pfifo", "codel", "-o", "out", "--seeds", "3", *RANDOM)
-    assert said.code == 0, said.err
-    assert "codel wins. Against pfifo: sojourn mean from" in said.out
-    assert not re.search(r"\b(inf|nan)\b", said.out)
+    result = say("compare", "late.toml", "pfifo", "codel", "-o", "out", "--seeds", "3", *RANDOM)
+    assert result.code == 0, result.err
+    assert "codel wins. Against pfifo: sojourn mean from" in result.out
+    assert not re.search(r"\b(inf|nan)\b", result.out)
 
 
 def test_simulations_on_disk_are_compared_like_with_like(say: Command) -> None:
@@ -824,15 +828,15 @@ def test_simulations_on_disk_are_compared_like_with_like(say: Command) -> None:
         "slow": slow,
     }.items():
         assert say("run", "home.toml", "-o", name, "--seeds", "3", *RANDOM, *more).code == 0
-    said = say("compare", "bad", "good")
-    assert said.code == 0, said.err
-    assert "3 seeds, mean ±95 % interval, compared seed by seed" in said.out
-    assert "fq_codel wins. Against pfifo limit 1000" in said.out
-    said = say("compare", "good", "slow")
-    assert "No two of these Runs have the same link and traffic" in said.out
-    assert "rate 2 Mbit/s" in said.out
-    assert "wins" not in said.out
-    assert "*" not in said.out
+    result = say("compare", "bad", "good")
+    assert result.code == 0, result.err
+    assert "3 seeds, mean ±95 % interval, compared seed by seed" in result.out
+    assert "fq_codel wins. Against pfifo limit 1000" in result.out
+    result = say("compare", "good", "slow")
+    assert "No two of these Runs have the same link and traffic" in result.out
+    assert "rate 2 Mbit/s" in result.out
+    assert "wins" not in result.out
+    assert "*" not in result.out
 
 
 @pytest.mark.usefixtures("_undrawn")
@@ -841,11 +845,11 @@ def test_a_comparison_of_many_kinds_of_flows_is_cut_into_tables_that_fit(
 ) -> None:
     page = '[[flow]]\nkind = "transfers"\nname = "page-%d"\nsize = "9 kB"\npause = "300 ms"\ndirection = "up"\n'
     (home / "many.toml").write_text(SCENARIO + "".join(page % i for i in range(6)))
-    said = say("compare", "many.toml", "pfifo", "codel", "--seeds", "2", *RANDOM, "-o", "out")
-    lines = said.out.splitlines()
+    result = say("compare", "many.toml", "pfifo", "codel", "--seeds", "2", *RANDOM, "-o", "out")
+    lines = result.out.splitlines()
     assert max(map(len, lines)) <= 120
     assert sum(line.startswith("users") for line in lines) > 1
-    assert all(f"page-{i} mean ms" in said.out for i in range(6))
+    assert all(f"page-{i} mean ms" in result.out for i in range(6))
 
 
 # ------------------------------------------------------------------------------------ wrong input
@@ -888,42 +892,42 @@ def test_a_comparison_of_many_kinds_of_flows_is_cut_into_tables_that_fit(
 def test_wrong_input_is_told_in_words_and_exits_with_2(
     arguments: list[str], words: str, say: Command, home: Path
 ) -> None:
-    said = say(*arguments)
-    assert said.code == 2
-    assert words in said.err
-    assert "Traceback" not in said.err
-    assert said.out == ""
+    result = say(*arguments)
+    assert result.code == 2
+    assert words in result.err
+    assert "Traceback" not in result.err
+    assert result.out == ""
     assert sorted(path.name for path in home.iterdir()) == ["home.toml"]
 
 
 def test_a_mistake_in_a_scenario_is_shown_in_its_place(say: Command, home: Path) -> None:
     (home / "home.toml").write_text(SCENARIO.replace('"4 s"', "4").replace("pfifo", "x"))
-    said = say("run", "home.toml")
-    assert said.code == 2
-    assert "error: home.toml:3:12: duration" in said.err
-    assert "hint:" in said.err
+    result = say("run", "home.toml")
+    assert result.code == 2
+    assert "error: home.toml:3:12: duration" in result.err
+    assert "hint:" in result.err
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_that_may_not_be_written_is_told_before_the_run(say: Command, home: Path) -> None:
     (home / "locked").mkdir(mode=0o500)
-    said = say("run", "home.toml", "-o", "locked/run")
-    assert said.code == 2
-    assert "can't write" in said.err
+    result = say("run", "home.toml", "-o", "locked/run")
+    assert result.code == 2
+    assert "can't write" in result.err
 
 
 def test_a_run_without_finished_seeds_has_no_page(say: Command, home: Path) -> None:
     small_run(home / "empty", seeds=())
-    said = say("report", "empty")
-    assert said.code == 2
-    assert "no seed has finished" in said.err
+    result = say("report", "empty")
+    assert result.code == 2
+    assert "no seed has finished" in result.err
 
 
 # -------------------------------------------------------------------------------------- long work
 
 
 @pytest.mark.parametrize(
-    ("expected_s", "said"),
+    ("expected_s", "expected"),
     [
         (9.0, ""),
         (54.4, "3 runs: about 54 s\n"),
@@ -933,12 +937,12 @@ def test_a_run_without_finished_seeds_has_no_page(say: Command, home: Path) -> N
 )
 @pytest.mark.parametrize("quiet", [False, True])
 def test_long_work_is_told_ahead(
-    expected_s: float, said: str, quiet: bool, capsys: pytest.CaptureFixture[str]
+    expected_s: float, expected: str, quiet: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with work.progress(quiet) as tell:
         tell(Progress(0, 3, 0.0, expected_s=expected_s))
         tell(Progress(3, 3, 1.0))
-    assert capsys.readouterr().err == ("" if quiet else said)
+    assert capsys.readouterr().err == ("" if quiet else expected)
 
 
 def test_a_setup_tells_how_much_is_left(say: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -949,8 +953,8 @@ def test_a_setup_tells_how_much_is_left(say: Command, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(work, "PLAIN_EVERY_S", 0.0)
     monkeypatch.setattr(guest, "setup", setup)
-    said = say("kernel", "setup").err.splitlines()
-    assert [re.sub(r"\d+ s", "N s", line) for line in said] == [
+    lines = say("kernel", "setup").err.splitlines()
+    assert [re.sub(r"\d+ s", "N s", line) for line in lines] == [
         "compiling, 10% done, about N s left",
         "compiling, 50% done, about N s left",
         "error: enough",
@@ -961,8 +965,8 @@ def test_a_setup_tells_how_much_is_left(say: Command, monkeypatch: pytest.Monkey
 
 
 class Tired(Simulator):
-    """An engine of any name that gives up the seeds and disciplines of `what`, as a guest does:
-    after the check, in words."""
+    """An engine of any name that gives up on the seeds and disciplines of `what` after the check,
+    as a guest does."""
 
     def __init__(self, name: str, what: set[tuple[str, int]]) -> None:
         self.name = name  # type: ignore[misc]
@@ -979,8 +983,8 @@ class Tired(Simulator):
 
 @pytest.fixture
 def tired(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Lets every engine but the simulator give up these (discipline, seed); `sim`: the simulator,
-    too."""
+    """Makes all engines give up on these pairs (discipline, seed); the simulator only with
+    `sim`."""
 
     def become(*what: tuple[str, int], sim: bool = False) -> None:
         def find(name: str) -> Simulator:
@@ -1003,16 +1007,16 @@ def test_a_variant_that_fails_loses_no_other(
 ) -> None:
     (home / "sweep.toml").write_text(SWEEP)
     tired(("codel", 1))
-    said = say("run", "sweep.toml", "-e", "kernel", "--json", "-q")
-    whole = json.loads(said.out)
-    assert said.code == 1
-    assert [one["label"] for one in whole["variants"]] == ["pfifo", "fq_codel"]
-    assert whole["failed"] == [{"run": "codel", "seed": 1, **WHY}]
-    assert said.err.splitlines()[:2] == [
+    result = say("run", "sweep.toml", "-e", "kernel", "--json", "-q")
+    output = json.loads(result.out)
+    assert result.code == 1
+    assert [one["label"] for one in output["variants"]] == ["pfifo", "fq_codel"]
+    assert output["failed"] == [{"run": "codel", "seed": 1, **WHY}]
+    assert result.err.splitlines()[:2] == [
         "error: 1 of 3 runs failed",
         "codel, seed 1: tc did not like it",
     ]
-    assert said.err.splitlines()[-1] == "hint: say it otherwise"
+    assert result.err.splitlines()[-1] == "hint: say it otherwise"
 
 
 @pytest.mark.usefixtures("_undrawn")
@@ -1021,10 +1025,10 @@ def test_the_folder_of_what_finished_is_whole(
 ) -> None:
     (home / "sweep.toml").write_text(SWEEP)
     tired(("codel", 1), ("codel", 2), ("pfifo", 2))
-    said = say("run", "sweep.toml", "-e", "kernel", "-o", "out", "--seeds", "2", *RANDOM, "-q")
-    assert said.code == 1
-    assert "fq_codel" in said.out
-    assert "3 of 6 runs failed" in said.err
+    result = say("run", "sweep.toml", "-e", "kernel", "-o", "out", "--seeds", "2", *RANDOM, "-q")
+    assert result.code == 1
+    assert "fq_codel" in result.out
+    assert "3 of 6 runs failed" in result.err
     kept = Run.find(home / "out")
     assert [run.seeds for run in kept] == [(1,), (1, 2)]
     assert say("report", "out", "-o", "page.html").code == 0
@@ -1040,13 +1044,13 @@ def test_a_scenario_that_fails_or_is_refused_loses_no_other(
         SCENARIO.replace("[bottleneck]", '[bottleneck]\nqdisc = "fq orphan_mask 131071"')
     )
     tired(("codel", 1), sim=True)
-    said = say("run", "home.toml", "codel.toml", "--json", "-q")
-    assert said.code == 1
-    whole = json.loads(said.out)
-    assert [len(whole["variants"]), len(whole["failed"])] == [1, 1]
-    # What an engine refuses is told before anything has run.
-    said = say("run", "home.toml", "filter.toml", "-o", "out", "-q")
-    assert (said.code, said.out) == (2, "")
+    result = say("run", "home.toml", "codel.toml", "--json", "-q")
+    assert result.code == 1
+    output = json.loads(result.out)
+    assert [len(output["variants"]), len(output["failed"])] == [1, 1]
+    # An engine refuses a scenario before anything runs.
+    result = say("run", "home.toml", "filter.toml", "-o", "out", "-q")
+    assert (result.code, result.out) == (2, "")
     assert not (home / "out").exists()
 
 
@@ -1055,12 +1059,12 @@ def test_where_nothing_finished_it_is_an_error(
 ) -> None:
     tired(("fq_codel", 1), ("fq_codel", 2), ("pfifo", 1))
     change = ("--set", "bottleneck.qdisc=pfifo")
-    said = say("run", "home.toml", *change, "-e", "kernel", "--json", "-q")
-    assert (said.code, said.out) == (2, "")
-    assert said.err.startswith("error: tc did not like it\n")
-    said = say("compare", "home.toml", "fq_codel", "-e", "kernel", "--seeds", "2", "--json", "-q")
-    assert (said.code, said.out) == (2, "")
-    assert said.err.startswith("error: 2 of 2 runs failed\n")
+    result = say("run", "home.toml", *change, "-e", "kernel", "--json", "-q")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("error: tc did not like it\n")
+    result = say("compare", "home.toml", "fq_codel", "-e", "kernel", "--seeds", "2", "--json", "-q")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("error: 2 of 2 runs failed\n")
 
 
 @pytest.mark.usefixtures("_undrawn")
@@ -1068,17 +1072,19 @@ def test_a_comparison_is_among_those_that_remain(
     say: Command, home: Path, tired: Callable[..., None]
 ) -> None:
     tired(("codel", 1))
-    said = say("compare", "home.toml", "pfifo", "codel", "fq_codel", "-e", "kernel", "--json", "-q")
-    whole = json.loads(said.out)
-    assert said.code == 1
-    assert whole["judgement"]["runs"] == ["pfifo", "fq_codel"]
-    assert "codel is missing: every run of it failed." in whole["verdict"]
-    assert whole["failed"] == [{"run": "codel", "seed": 1, **WHY}]
-    said = say(
+    result = say(
+        "compare", "home.toml", "pfifo", "codel", "fq_codel", "-e", "kernel", "--json", "-q"
+    )
+    output = json.loads(result.out)
+    assert result.code == 1
+    assert output["judgement"]["runs"] == ["pfifo", "fq_codel"]
+    assert "codel is missing: every run of it failed." in output["verdict"]
+    assert output["failed"] == [{"run": "codel", "seed": 1, **WHY}]
+    result = say(
         "compare", "home.toml", "pfifo", "codel", "fq_codel", "-e", "kernel", "-o", "out", "-q"
     )
-    assert said.code == 1
-    assert "codel is missing: every run of it failed." in said.out
+    assert result.code == 1
+    assert "codel is missing: every run of it failed." in result.out
     assert (home / "out" / "report.html").is_file()
     assert len(Run.find(home / "out")) == 2
 
@@ -1088,15 +1094,15 @@ def test_what_the_kernel_could_not_finish_is_not_held_against_it(
 ) -> None:
     (home / "sweep.toml").write_text(SWEEP)
     tired(("codel", 1), ("codel", 2), ("pfifo", 2))
-    said = say("agree", "sweep.toml", "--seeds", "2", "--json", "-q", "-o", "kept")
-    whole = json.loads(said.out)
-    assert said.code == 1
-    assert whole["agrees"]
-    assert [one["case"]["qdisc"] for one in whole["comparisons"]] == [
+    result = say("agree", "sweep.toml", "--seeds", "2", "--json", "-q", "-o", "kept")
+    output = json.loads(result.out)
+    assert result.code == 1
+    assert output["agrees"]
+    assert [one["case"]["qdisc"] for one in output["comparisons"]] == [
         "pfifo limit 1000",
         "fq_codel",
     ]
-    assert [(one["run"], one["seed"]) for one in whole["failed"]] == [
+    assert [(one["run"], one["seed"]) for one in output["failed"]] == [
         ("pfifo", 2),
         ("codel", 1),
         ("codel", 2),
@@ -1111,7 +1117,7 @@ def test_what_the_kernel_could_not_finish_is_not_held_against_it(
 def test_ctrl_c_keeps_finished_seeds_and_says_what_is_missing(home: Path) -> None:
     long = SCENARIO.replace("4 s", "40 s")
     (home / "long.toml").write_text(long)
-    # The first seeds take a moment; a hundred of them never finish before the signal.
+    # The first seeds finish quickly; a hundred of them never finish before the signal.
     command = [
         sys.executable,
         "-m",
@@ -1146,9 +1152,9 @@ def test_ctrl_c_keeps_finished_seeds_and_says_what_is_missing(home: Path) -> Non
 
 
 def as_a_program(folder: Path, words: str) -> subprocess.CompletedProcess[str]:
-    """Python that runs these words, with our modules and what lies in this folder before all
-    others, and heeds Ctrl-C."""
-    # Whatever the tests' own terminal or nohup has set.
+    """Runs Python code that reacts to Ctrl-C and imports modules in this folder before all
+    others."""
+    # The tests' terminal or nohup may have changed the signals' handlers.
     heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     heed += "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
     environment = {**os.environ, "PYTHONPATH": str(folder)}
@@ -1222,7 +1228,7 @@ def test_numbers_show_about_three_digits() -> None:
     ]  # fmt: skip
     assert text.with_interval({"mean": 14.23, "ci95": 0.318}) == "14.2 ±0.3"
     assert text.percent({"mean": 0.1423, "ci95": 0.00318}) == "14.2 ±0.3"
-    # A share is from 0 to 100 %.
+    # A share is between 0 and 100 %.
     assert text.percent({"mean": 0.0015, "ci95": 0.0025}) == "0.15 ≤0.40"
     assert text.percent({"mean": 0.998, "ci95": 0.006}) == "99.8 ≥99.2"
     assert text.percent({"mean": 0.5, "ci95": 0.8}) == "50.0 0..100"
@@ -1249,12 +1255,12 @@ def test_a_table_leaves_out_what_does_not_fit_and_says_so(monkeypatch: pytest.Mo
     header = ["name", "kind", "median ms", "largest ms"]
     rows = [["up", "pfifo", "10", "200"]]
     monkeypatch.setenv("COLUMNS", "30")
-    told = text.fitted(header, rows, ["largest ms", "kind"], left=2).splitlines()
-    assert told[0] == "name  kind   median ms"
-    assert told[-1] == "left out, to fit 30 columns (--json has all): largest ms"
+    lines = text.fitted(header, rows, ["largest ms", "kind"], left=2).splitlines()
+    assert lines[0] == "name  kind   median ms"
+    assert lines[-1] == "left out, to fit 30 columns (--json has all): largest ms"
     monkeypatch.setenv("COLUMNS", "5")
-    told = text.fitted(header, rows, ["largest ms", "kind"], left=2).splitlines()
-    assert told[0] == "name  median ms"
+    lines = text.fitted(header, rows, ["largest ms", "kind"], left=2).splitlines()
+    assert lines[0] == "name  median ms"
     monkeypatch.delenv("COLUMNS")
     assert text.fitted(header, rows, ["kind"], left=2) == text.table(header, rows, left=2)
 

@@ -224,10 +224,10 @@ def test_sojourn_run_takes_an_address(
     Path("short.toml").write_text(SCENARIO)
     words = ["run", "short.toml", "--seeds", "3", "--format", "csv", "-q", "--cluster"]
     assert status([*words, there.address]) == 0
-    said = capsys.readouterr()
-    assert said.err == ""
+    captured = capsys.readouterr()
+    assert captured.err == ""
     assert status(words[:-1]) == 0
-    assert capsys.readouterr().out == said.out
+    assert capsys.readouterr().out == captured.out
 
 
 @ONE_CLUSTER
@@ -304,12 +304,12 @@ def test_what_is_asked_wrongly_is_told_and_nothing_is_begun(
 
 
 @contextlib.contextmanager
-def answering(said: bytes) -> Iterator[str]:
+def answering(greeting: bytes) -> Iterator[str]:
     """The address of a server that sends this to every client."""
 
     class Saying(socketserver.BaseRequestHandler):
         def handle(self) -> None:
-            self.request.sendall(said)
+            self.request.sendall(greeting)
             # Until the other side closes.
             with contextlib.suppress(OSError):
                 while self.request.recv(4096):
@@ -323,7 +323,7 @@ def answering(said: bytes) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "greeting",
     [
         b"\xff" * 4000,
         # The answer of Dask's own dashboard, whose port is easily mistaken for the scheduler's.
@@ -331,11 +331,11 @@ def answering(said: bytes) -> Iterator[str]:
     ],
     ids=["garbage", "http"],
 )
-def test_what_is_no_scheduler_is_told_in_a_sentence(said: bytes, tmp_path: Path) -> None:
+def test_what_is_no_scheduler_is_told_in_a_sentence(greeting: bytes, tmp_path: Path) -> None:
     (tmp_path / "short.toml").write_text(SCENARIO)
     # In a process of its own: Dask's remains would print messages at its end.
     command = [sys.executable, "-m", "sojourn", "run", "short.toml", "-o", "runs", "--cluster"]
-    with answering(said) as address:
+    with answering(greeting) as address:
         ended = subprocess.run(
             [*command, address], cwd=tmp_path, capture_output=True, text=True, timeout=WAIT_S
         )

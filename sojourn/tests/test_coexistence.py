@@ -1,4 +1,4 @@
-"""The map of who gets more, and the two queues of a time line."""
+"""The map of which flow gets more, and the two queues of a time line."""
 
 from __future__ import annotations
 

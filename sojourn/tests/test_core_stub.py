@@ -1,4 +1,4 @@
-"""_core.pyi says what the extension is."""
+"""_core.pyi describes the extension."""
 
 from pathlib import Path
 

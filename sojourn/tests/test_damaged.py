@@ -206,10 +206,10 @@ def test_control_characters_in_a_run_of_somebody_s_reach_no_terminal_and_no_page
     (tmp_path / "run" / SCENARIO).write_bytes(f'title = "{nasty}"\r\n'.encode())
     page = tmp_path / "page.html"
     assert status(["report", str(tmp_path / "run"), "-o", str(page)]) == 0
-    said = capsys.readouterr()
-    assert "INVALID" in said.err
-    assert "a\ufffd]0;pwn\ufffdb" in said.err
-    for text in (said.out, said.err, page.read_text()):
+    captured = capsys.readouterr()
+    assert "INVALID" in captured.err
+    assert "a\ufffd]0;pwn\ufffdb" in captured.err
+    for text in (captured.out, captured.err, page.read_text()):
         assert not set("\x1b\x07\x9b") & set(text)
     # Tables refer to flows and links by their names.
     raw = json.loads(file.read_text())
@@ -267,18 +267,18 @@ def test_a_scenario_s_name_need_not_be_utf_8(
     for data, reason in ((b"duration = 60", "needs a unit"), (b"\xff", "not UTF-8")):
         file.write_bytes(data)
         assert status(["check", str(file)]) == 2
-        said = capsys.readouterr().err
-        assert "o\ufffd/\ufffd.toml:1:" in said
-        assert reason in said
+        stderr = capsys.readouterr().err
+        assert "o\ufffd/\ufffd.toml:1:" in stderr
+        assert reason in stderr
     for wrong, reason in (
         (folder, "folder"),
         (folder / "\udcfe", "write"),
         (folder / "x", "No such file"),
     ):
         assert status(["check", str(wrong)]) == 2
-        said = capsys.readouterr().err
-        assert "o\ufffd" in said
-        assert reason in said
+        stderr = capsys.readouterr().err
+        assert "o\ufffd" in stderr
+        assert reason in stderr
 
 
 def test_a_folder_s_name_need_not_be_utf_8(

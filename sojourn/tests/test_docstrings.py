@@ -1,4 +1,4 @@
-"""The examples in the docstrings of the public API run, and print what they show."""
+"""The examples in the docstrings of the public API run, and print the documented output."""
 
 import doctest
 from importlib import import_module

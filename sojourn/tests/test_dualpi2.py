@@ -1,5 +1,5 @@
-"""dualpi2 in the simulator against what its controller aims at: the target of the classic queue, the
-coupling of both, and the shares that follow from the senders' laws (RFC 9332, Appendix C)."""
+"""dualpi2 in the simulator against its controller's aims: the target of the classic queue, the
+coupling of both queues, and the shares by the senders' laws (RFC 9332, Appendix C)."""
 
 import math
 
@@ -68,7 +68,7 @@ def test_the_scalable_flow_has_a_short_queue_and_both_one_p() -> None:
     delays = queue.select(pl.col("classic_delay_ns", "l4s_delay_ns").mean()).row(0)
     assert 11 * MS < delays[0] < 17 * MS
     assert delays[1] < 0.6 * MS
-    # L is marked with k p, C with p squared: as often as the other says.
+    # L marks with probability k p, C drops with p squared: each follows from the other.
     drops = down(run, "drops").filter(pl.col("t_ns") > 10 * 10**9)
     sent = by_flow(run, "sent_packets")
     of_c = drops.filter((pl.col("flow") == "classic") & (pl.col("marked") == 0))
@@ -82,8 +82,8 @@ def test_the_scalable_flow_has_a_short_queue_and_both_one_p() -> None:
 
 @pytest.mark.parametrize(("rtt_ms", "share"), [(5, 2.79), (10, 1.74), (20, 1.22)])
 def test_shares_follow_from_the_senders_laws(rtt_ms: int, share: float) -> None:
-    """DCTCP's rate is 2/(R k p), CUBIC's, as slow as Reno here, 1.22/(0.85 (R + target) p): their
-    quotient at k = 2."""
+    """Compares the ratio of DCTCP's rate, 2/(R k p), and CUBIC's, 1.22/(0.85 (R + target) p), at k
+    = 2. CUBIC is as slow as Reno here."""
     expected = 0.85 * (rtt_ms + 15) / (1.22 * rtt_ms)
     assert expected == pytest.approx(share, rel=0.01)
     text = (SCENARIO + SCALABLE + CLASSIC).replace("2.5 ms", f"{rtt_ms / 2} ms")

@@ -1,4 +1,4 @@
-"""The one error that a person can act on: what the command line prints of it, and that there is no
+"""The one error that a person can act on: the command line's text for it, and that there is no
 second kind."""
 
 import importlib
@@ -35,8 +35,8 @@ def test_the_command_line_prints_it_and_ends_with_2(
 
 
 def test_each_kind_derives_from_it_directly() -> None:
-    # A kind of a kind is caught by whoever catches the wider one, mostly without knowing. What some
-    # runs failed in is one kind, with more to say of recordings and papers.
+    # A handler of the wider class would also catch a subclass, mostly by accident. UnfinishedError
+    # is the only base with subclasses, for recordings and papers.
     for found in pkgutil.walk_packages(sojourn.__path__, "sojourn."):
         if found.name.endswith(("__main__", "watchdog")):
             continue

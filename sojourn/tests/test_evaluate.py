@@ -95,12 +95,12 @@ def own(folder: Path, claims: str, of: str = "qdisc", **words: str) -> Path:
 
 @pytest.mark.parametrize("name", suite.names())
 def test_every_scenario_of_a_suite_has_what_its_claims_are_of(name: str) -> None:
-    found = suite.read(name)
-    for one in found.criteria:
-        scenario = found.scenario(one)
+    loaded = suite.read(name)
+    for one in loaded.criteria:
+        scenario = loaded.scenario(one)
         flows = {flow.name or flow.kind: flow for flow in scenario.flows}
         for claim in one.claims:
-            assert not claim.judged or found.source(claim)
+            assert not claim.judged or loaded.source(claim)
             for column in claim.columns:
                 head, _, of = column.partition(":")
                 if of:
@@ -110,37 +110,37 @@ def test_every_scenario_of_a_suite_has_what_its_claims_are_of(name: str) -> None
                 if head.startswith("ping"):
                     assert "ping" in flows
         if any(claim.harm for claim in one.claims):
-            assert found.alone(one) is not None
+            assert loaded.alone(one) is not None
 
 
 @pytest.mark.parametrize("name", suite.names())
 def test_a_suite_of_ours_is_of_all_that_the_simulator_has(name: str) -> None:
-    found = suite.read(name)
-    words, left_out = entrants.all_of(found, found.criteria, "sim")
-    assert words[0] == found.head.baseline
-    catalogue: dict[str, Any] = {**(QDISCS if found.head.of == "qdisc" else CONGESTION)}
+    loaded = suite.read(name)
+    words, left_out = entrants.all_of(loaded, loaded.criteria, "sim")
+    assert words[0] == loaded.head.baseline
+    catalogue: dict[str, Any] = {**(QDISCS if loaded.head.of == "qdisc" else CONGESTION)}
     simulated = {kind for kind, record in catalogue.items() if record.simulated}
-    # What can't be asked of a link without words of the user's own.
+    # Disciplines that a link can't have without words of the user's own.
     elsewhere = {"mq", "cake_mq", "tbf"} & simulated
     kinds = [each.partition(" ")[0] for each in words]
     assert len(kinds) == len(set(kinds))
     assert set(kinds) == simulated - elsewhere
     assert {one.candidate for one in left_out} == set(catalogue) - set(kinds)
     assert all(one.why for one in left_out)
-    # Every one of them can stand in its place in every criterion.
-    for one in found.criteria:
-        contending = entrants.contending(found, one, words)
+    # Each of them fits into its place in every criterion.
+    for one in loaded.criteria:
+        contending = entrants.contending(loaded, one, words)
         engine_check(contending, "sim")
-        at = entrants.place(found, one)
+        at = entrants.place(loaded, one)
         assert len({each.settings[at] for each in contending}) == len(words), one.name
 
 
 def test_a_sender_that_needs_ecn_takes_it_from_nobody_beside_it() -> None:
-    found = suite.read("rfc9743")
-    (one,) = found.only(("aqm",)).criteria
+    loaded = suite.read("rfc9743")
+    (one,) = loaded.only(("aqm",)).criteria
     ecn = "flow.new.ecn"
     without: dict[object, set[object]] = {}
-    for variant in entrants.contending(found, one, ["cubic", "bbr3", "dctcp"]):
+    for variant in entrants.contending(loaded, one, ["cubic", "bbr3", "dctcp"]):
         settings = variant.settings
         without.setdefault(settings["flow.new.congestion"], set()).add(settings[ecn])
     assert without == {"cubic": {False, True}, "bbr3": {False, True}, "dctcp": {True}}
@@ -151,9 +151,9 @@ def test_a_sender_that_needs_ecn_takes_it_from_nobody_beside_it() -> None:
     [("codle", "neither a queue"), ("codel targt 5ms", "targt"), ("tbf", "rate is missing")],
 )
 def test_a_slip_in_what_a_suite_names_is_told(tmp_path: Path, other: str, says: str) -> None:
-    found = suite.read(own(tmp_path / "own", '{ of = "goodput" }', other=other))
+    loaded = suite.read(own(tmp_path / "own", '{ of = "goodput" }', other=other))
     with pytest.raises(UserError, match=says):
-        entrants.all_of(found, found.criteria, "sim")
+        entrants.all_of(loaded, loaded.criteria, "sim")
 
 
 def test_candidates_look_different_as_long_as_there_are_markers() -> None:
@@ -164,11 +164,11 @@ def test_candidates_look_different_as_long_as_there_are_markers() -> None:
 
 def test_every_threshold_of_our_suites_names_its_source() -> None:
     for name in suite.names():
-        found = suite.read(name)
-        for one in found.criteria:
+        loaded = suite.read(name)
+        for one in loaded.criteria:
             for claim in one.claims:
                 if claim.judged:
-                    words = found.source(claim)
+                    words = loaded.source(claim)
                     assert re.search(r"ours|RFC \d+|ITU-T G\.\d+|et al\. \d{4}", words), (
                         name,
                         one.name,
@@ -207,10 +207,10 @@ def test_a_folder_without_a_suite_is_none(tmp_path: Path) -> None:
 
 
 def test_what_is_left_of_a_suite_is_what_was_asked_for() -> None:
-    found = suite.read("rfc7928")
-    assert [one.name for one in found.only(("6.2", "ecn")).criteria] == ["rtts", "ecn"]
+    loaded = suite.read("rfc7928")
+    assert [one.name for one in loaded.only(("6.2", "ecn")).criteria] == ["rtts", "ecn"]
     with pytest.raises(UserError, match=r"no criterion '6\.3'"):
-        found.only(("6.3",))
+        loaded.only(("6.3",))
 
 
 # -------------------------------------------------------------------------------------- candidates
@@ -233,9 +233,9 @@ def test_every_discipline_has_the_same_buffer_unless_it_says_its_own(
 
 
 def test_red_has_the_parameters_of_its_manual_page_and_the_same_buffer() -> None:
-    found = suite.read("rfc7928")
-    one = found.criteria[0]
-    (red,) = entrants.values(found, one, found.scenario(one), ["red"])
+    loaded = suite.read("rfc7928")
+    one = loaded.criteria[0]
+    (red,) = entrants.values(loaded, one, loaded.scenario(one), ["red"])
     assert red.startswith(f"red limit {83 * 1514} min 25000 max 75000 ")
 
 
@@ -279,12 +279,12 @@ def test_a_suite_that_is_added_to_the_folder_is_in(
 def test_a_ratio_of_means_has_the_interval_of_its_residuals() -> None:
     same = claim_results.ratio([2, 4, 6], [1, 2, 3])
     assert (same.value, same.low, same.high) == pytest.approx((2, 2, 2))
-    # Of 3 / 2 with residuals -0.25, 0, 0.25 each: s = 0.25, t(0.975, 2) = 4.303, / sqrt(3).
+    # 3 / 2 with residuals of -0.25, 0 and 0.25: s = 0.25, t(0.975, 2) = 4.303, / sqrt(3).
     spread = claim_results.ratio([2.5, 3, 3.5], [2, 2, 2])
     assert spread.value == pytest.approx(1.5)
     assert spread.high - spread.value == pytest.approx(4.303 * 0.25 / math.sqrt(3), rel=1e-3)
     assert math.isnan(claim_results.ratio([1, 2], [0, 0]).value)
-    # A seed of which one of the two is not known counts in neither mean.
+    # A seed with only one known value counts in neither mean.
     assert claim_results.ratio([2, 50, 6], [1, math.nan, 3]) == claim_results.ratio([2, 6], [1, 3])
 
 
@@ -319,10 +319,10 @@ def cells(tmp_path_factory: pytest.TempPathFactory):
 )
 def test_a_claim_holds_or_fails_by_its_whole_interval(cells, claim: Claim, verdict: str) -> None:
     grid, alone = cells
-    found = claim_results.judge(
+    result = claim_results.judge(
         claim, grid, "bottleneck.down.qdisc", "codel", "pfifo limit 60", alone
     )
-    assert found.verdict == verdict
+    assert result.verdict == verdict
 
 
 def test_seeds_that_can_not_tell_are_said_to(cells) -> None:
@@ -335,33 +335,33 @@ def test_seeds_that_can_not_tell_are_said_to(cells) -> None:
         "pfifo limit 60",
         alone,
     ).findings[0]
-    # A threshold within the interval, and far enough from its ends for the tolerance.
+    # A threshold within the interval, farther from its ends than the tolerance.
     claim = Claim("own_goodput:new", "own_goodput:legacy", at_most=ratio.number.value, source="x")
-    found = claim_results.judge(
+    result = claim_results.judge(
         claim, grid, "bottleneck.down.qdisc", "codel", "pfifo limit 60", alone
     )
     assert ratio.number.high - ratio.number.low > 0.1 * ratio.number.value
-    assert found.verdict == "unclear"
+    assert result.verdict == "unclear"
 
 
 def test_the_baseline_is_reported_against_itself(cells) -> None:
     grid, alone = cells
     claim = Claim("sojourn_p95", at_most=0.5, times_baseline=True, source="x")
     at = "bottleneck.down.qdisc"
-    found = claim_results.judge(claim, grid, at, "pfifo limit 60", "pfifo limit 60", alone)
-    assert found.verdict == "reported"
-    assert found.findings[0].unit == "ms"
+    result = claim_results.judge(claim, grid, at, "pfifo limit 60", "pfifo limit 60", alone)
+    assert result.verdict == "reported"
+    assert result.findings[0].unit == "ms"
 
 
 def test_harm_is_the_share_of_what_the_legacy_flow_has_alone(cells) -> None:
     grid, alone = cells
     claim = Claim("own_goodput:legacy", harm=True, source="x")
     at = "bottleneck.down.qdisc"
-    found = claim_results.judge(claim, grid, at, "codel", "pfifo limit 60", alone).findings[0]
+    result = claim_results.judge(claim, grid, at, "codel", "pfifo limit 60", alone).findings[0]
     solo = alone.cells[0].at.over_seeds("goodput")[0]
     shared = next(c for c in grid.cells if c.settings[at] == "codel").at.per_seed(claim.of)
     expected = sum(100 * (1 - each / solo) for each in shared) / len(shared)
-    assert found.number.value == pytest.approx(expected)
+    assert result.number.value == pytest.approx(expected)
     assert 20 < expected < 80
 
 
@@ -400,45 +400,45 @@ def by_hand(cells, own: list[dict[str, float]], base: list[dict[str, float]]):
 
 
 def test_an_interval_on_both_sides_of_the_widened_threshold_is_unclear(cells) -> None:
-    # 10.076 to 10.324: all of it is above 10 Mbit/s, not all of it by more than 2 %.
+    # 10.076 to 10.324: the interval is above 10 Mbit/s, but not by more than 2 % everywhere.
     seeds = [{"goodput": goodput} for goodput in (10.15, 10.2, 10.25)]
     grid, alone = by_hand(cells, seeds, seeds)
     claim = Claim("goodput", at_most=10.0, source="x")
-    found = claim_results.judge(claim, grid, "bottleneck.down.qdisc", "codel", PFIFO, alone)
-    assert found.findings[0].number.low == pytest.approx(10.2 - 4.303 * 0.05 / math.sqrt(3))
-    assert found.verdict == "unclear"
+    result = claim_results.judge(claim, grid, "bottleneck.down.qdisc", "codel", PFIFO, alone)
+    assert result.findings[0].number.low == pytest.approx(10.2 - 4.303 * 0.05 / math.sqrt(3))
+    assert result.verdict == "unclear"
 
 
 @pytest.mark.parametrize(("lost", "verdict"), [(1.5, "holds"), (1.6, "fails")])
 def test_a_threshold_of_the_baseline_is_widened_by_what_nobody_cares_about(
     cells, lost: float, verdict: str
 ) -> None:
-    # Half a percent of the pings, which is more than 2 % of the baseline's 1 %.
+    # 0.5 % of the pings, which is more than 2 % of the baseline's 1 %.
     grid, alone = by_hand(cells, [{"lost": lost}] * 3, [{"lost": 1.0}] * 3)
     claim = Claim("ping_loss", at_most=1.0, times_baseline=True, source="x")
-    found = claim_results.judge(claim, grid, "bottleneck.down.qdisc", "codel", PFIFO, alone)
-    assert found.verdict == verdict
+    result = claim_results.judge(claim, grid, "bottleneck.down.qdisc", "codel", PFIFO, alone)
+    assert result.verdict == verdict
 
 
 def test_a_seed_in_which_the_legacy_flow_gains_makes_up_for_no_harm(cells) -> None:
-    # Of 10 Mbit/s alone: nothing lost with 12, 20 % with 8; the mean is 10 %, not 0.
+    # 10 Mbit/s alone: 12 is no loss, 8 is a loss of 20 %. The mean loss is 10 %, not 0.
     seeds = [{"legacy": 12.0}, {"legacy": 8.0}]
     grid, alone = by_hand(cells, seeds, seeds)
     claim = Claim("own_goodput:legacy", harm=True, source="x")
     at = "bottleneck.down.qdisc"
-    found = claim_results.judge(claim, grid, at, "codel", PFIFO, alone).findings[0]
-    assert (found.number.value, found.reference) == pytest.approx((10, 10))
-    assert found.strain == pytest.approx(1)
+    result = claim_results.judge(claim, grid, at, "codel", PFIFO, alone).findings[0]
+    assert (result.number.value, result.reference) == pytest.approx((10, 10))
+    assert result.strain == pytest.approx(1)
 
 
 def test_of_two_ends_the_nearer_says_how_near_a_number_is(cells) -> None:
-    # 9 of 5 to 10: 5 / 9 of the lower end, 9 / 10 of the upper.
+    # 9 within 5 to 10: 5 / 9 of the lower end, 9 / 10 of the upper end.
     seeds = [{"goodput": 9.0}] * 3
     grid, alone = by_hand(cells, seeds, seeds)
     claim = Claim("goodput", between=(5.0, 10.0), source="x")
-    found = claim_results.judge(claim, grid, "bottleneck.down.qdisc", "codel", PFIFO, alone)
-    assert found.verdict == "holds"
-    assert found.findings[0].strain == pytest.approx(0.9)
+    result = claim_results.judge(claim, grid, "bottleneck.down.qdisc", "codel", PFIFO, alone)
+    assert result.verdict == "holds"
+    assert result.findings[0].strain == pytest.approx(0.9)
 
 
 def test_the_cell_nearest_to_the_threshold_decides() -> None:
@@ -451,10 +451,10 @@ def test_the_cell_nearest_to_the_threshold_decides() -> None:
     cells = (at(1, "holds", 0.5), at(2, "holds", 0.9), at(3, "holds", math.nan))
     claim = Claim("goodput", at_most=1.0, source="x")
     assert claim_results.ClaimResult(claim, "x", cells).decisive is cells[1]
-    # One that fails decides before all that hold.
+    # A cell that fails decides, whatever the strain of those that hold.
     fails = at(4, "fails", 1.1)
-    whole = claim_results.ClaimResult(claim, "x", (*cells, fails))
-    assert (whole.verdict, whole.decisive) == ("fails", fails)
+    combined = claim_results.ClaimResult(claim, "x", (*cells, fails))
+    assert (combined.verdict, combined.decisive) == ("fails", fails)
 
 
 @pytest.mark.parametrize(
@@ -468,9 +468,9 @@ def test_the_cell_nearest_to_the_threshold_decides() -> None:
 )
 def test_a_candidate_that_carries_nothing_fails(cells, claim: Claim) -> None:
     grid, alone = by_hand(cells, [{"goodput": 0.0}] * 3, [{"goodput": 9.0}] * 3)
-    found = claim_results.judge(claim, grid, "bottleneck.down.qdisc", "codel", PFIFO, alone)
-    assert found.verdict == "fails"
-    assert found.findings[0].strain == math.inf
+    result = claim_results.judge(claim, grid, "bottleneck.down.qdisc", "codel", PFIFO, alone)
+    assert result.verdict == "fails"
+    assert result.findings[0].strain == math.inf
 
 
 def test_the_ellipse_is_one_standard_deviation_along_its_axes() -> None:
@@ -488,13 +488,13 @@ def test_a_cell_whose_runs_failed_is_empty_and_the_others_keep_their_rows(tmp_pa
     mine = own(tmp_path / "own", claims)
     swept = SCENARIO + '\n[sweep]\n"flow.new.rtt" = ["30 ms", "90 ms"]\n'
     (mine / "both.toml").write_text(swept.replace('duration = "8 s"', 'duration = "4 s"'))
-    whole = evaluate.evaluate(suite.read(mine), (), evaluate.How(2), lambda _: None)
-    (one,) = whole.assessments
+    evaluation = evaluate.evaluate(suite.read(mine), (), evaluate.How(2), lambda _: None)
+    (one,) = evaluation.assessments
     ((held, codel),) = one.results
     assert [each["flow.new.rtt"] for each in one.conditions] == ["30 ms", "90 ms"]
     late = dataclasses.replace(codel, findings=codel.findings[1:])
     lacking = dataclasses.replace(one, results=((held, late),))
-    page = matrix.render(dataclasses.replace(whole, assessments=(lacking,)))
+    page = matrix.render(dataclasses.replace(evaluation, assessments=(lacking,)))
     rows = re.findall(r'<th scope="row">rtt (\d+ ms).*?</tr>', page, re.DOTALL)
     fields = re.findall(r'<th scope="row">rtt \d+ ms.*?(<td.*?)\s*</tr>', page, re.DOTALL)
     assert rows == ["30 ms", "90 ms"]
@@ -525,35 +525,35 @@ def test_the_matrix_the_page_and_the_json_say_the_same(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     mine = own(tmp_path / "own", CLAIMS, "congestion")
-    asked = ["evaluate", "--suite", str(mine), "--seeds", "3", "-q"]
-    assert status([*asked, "-o", "out"]) == 0
-    said = capsys.readouterr().out
-    assert status([*asked, "--json"]) == 0
-    whole = json.loads(capsys.readouterr().out)
-    assert whole["candidates"] == ["cubic", "reno"]
-    assert whole["missing"][0]["needs"] == "time"
-    assert whole["left_out"] == []
+    command = ["evaluate", "--suite", str(mine), "--seeds", "3", "-q"]
+    assert status([*command, "-o", "out"]) == 0
+    stdout = capsys.readouterr().out
+    assert status([*command, "--json"]) == 0
+    output = json.loads(capsys.readouterr().out)
+    assert output["candidates"] == ["cubic", "reno"]
+    assert output["missing"][0]["needs"] == "time"
+    assert output["left_out"] == []
     signs = {"holds": "✓", "fails": "✗", "unclear": "?", "reported": "·", "unknown": "–"}
     page = (tmp_path / "out" / "report.html").read_text()
-    for at, name in enumerate(whole["candidates"]):
-        verdicts = [claim["candidates"][at]["verdict"] for claim in whole["criteria"][0]["claims"]]
+    for at, name in enumerate(output["candidates"]):
+        verdicts = [claim["candidates"][at]["verdict"] for claim in output["criteria"][0]["claims"]]
         assert re.search(
-            rf"^{name} +{' +'.join(map(re.escape, map(signs.get, verdicts)))}$", said, re.M
+            rf"^{name} +{' +'.join(map(re.escape, map(signs.get, verdicts)))}$", stdout, re.M
         )
-    for claim in whole["criteria"][0]["claims"]:
-        for name, one in zip(whole["candidates"], claim["candidates"], strict=True):
+    for claim in output["criteria"][0]["claims"]:
+        for name, one in zip(output["candidates"], claim["candidates"], strict=True):
             assert f'<td class="{one["verdict"]}" data-name="{name}">' in page
     assert "my own wish" in page
-    assert "not run: 2 Another: needs time" in said
+    assert "not run: 2 Another: needs time" in stdout
     assert f"sojourn evaluate --suite {mine} --only both" in page
-    # The Runs are there, each with a page that the matrix leads to.
+    # The Runs are stored, each with a page that the matrix links to.
     assert 'href="both/report.html"' in page
     assert (tmp_path / "out" / "both" / "report.html").exists()
     assert (tmp_path / "out" / "both" / "alone").is_dir()
     if HAS_BROWSER:
         browser = request.getfixturevalue("browser")
         file, phone = tmp_path / "out" / "report.html", {"width": 400, "height": 800}
-        # A suite whose path is longer than a phone is wide.
+        # A suite whose path is wider than a phone.
         longer = (
             "all => all.forEach(code => { code.textContent += '/a_suite_in_a_folder'.repeat(3); })"
         )
@@ -583,8 +583,8 @@ def test_ctrl_c_keeps_each_criterion_that_had_ended_with_its_page(
 
     monkeypatch.setattr(matrix, "write_runs", in_the_second_page)
     assert status(["evaluate", "--suite", str(mine), "--seeds", "2", "-o", "out"]) == 130
-    said = capsys.readouterr().err.split("\n")
-    assert [line for line in said if line][-2:] == ["complete: both", "interrupted"]
+    stderr = capsys.readouterr().err.split("\n")
+    assert [line for line in stderr if line][-2:] == ["complete: both", "interrupted"]
     assert (tmp_path / "out" / "both" / "report.html").exists()
     assert (tmp_path / "out" / "again").is_dir()
     assert not (tmp_path / "out" / "report.html").exists()
@@ -596,7 +596,7 @@ def test_what_an_engine_has_no_means_for_is_listed_with_its_reason(
     from sojourn.engine import registry
 
     class Poor:
-        """The simulator, but for tunnels."""
+        """The simulator without tunnels."""
 
         def __init__(self) -> None:
             self.ours = registry.find("sim")
@@ -611,11 +611,11 @@ def test_what_an_engine_has_no_means_for_is_listed_with_its_reason(
 
     monkeypatch.setattr("sojourn.engine.runs.find", lambda _: Poor())
     monkeypatch.chdir(tmp_path)
-    asked = ["evaluate", "reno", "--only", "6.2", "--seeds", "2", "-q"]
-    assert status([*asked, "--json"]) == 0
-    whole = json.loads(capsys.readouterr().out)
-    assert [one["name"] for one in whole["criteria"]] == ["marks-lost"]
-    assert [one["needs"] for one in whole["missing"]] == [
+    command = ["evaluate", "reno", "--only", "6.2", "--seeds", "2", "-q"]
+    assert status([*command, "--json"]) == 0
+    output = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in output["criteria"]] == ["marks-lost"]
+    assert [one["needs"] for one in output["missing"]] == [
         "another engine than sim: no tunnels here"
     ]
     assert status(["evaluate", "reno", "--only", "tunnel", "--json"]) == 2
@@ -630,9 +630,9 @@ def test_the_words_of_a_candidate_are_noted_before_it_runs(
 
     monkeypatch.setattr("sojourn.evaluation.evaluate.evaluate", refused)
     assert status(["evaluate", "cake bandwidth 20Mbps", "--json"]) == 2
-    said = capsys.readouterr().err
-    assert "note: cake bandwidth 20Mbps: bandwidth 20Mbps is 160 Mbit/s" in said
-    assert "hint: write bandwidth 20mbit" in said
+    stderr = capsys.readouterr().err
+    assert "note: cake bandwidth 20Mbps: bandwidth 20Mbps is 160 Mbit/s" in stderr
+    assert "hint: write bandwidth 20mbit" in stderr
 
 
 @pytest.mark.parametrize(
@@ -656,9 +656,9 @@ def test_wrong_input_is_told_before_anything_is_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert status(["evaluate", *arguments]) == 2
-    said = capsys.readouterr()
-    assert says in said.err
-    assert said.out == ""
+    captured = capsys.readouterr()
+    assert says in captured.err
+    assert captured.out == ""
     assert list(tmp_path.iterdir()) == []
 
 
@@ -667,13 +667,13 @@ def test_a_candidate_of_the_suite_that_an_engine_lacks_takes_no_part(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     mine = own(tmp_path / "own", CLAIMS, "congestion", other='reno", "illinois')
-    asked = ["evaluate", "--suite", str(mine), "--seeds", "2", "-q"]
-    assert status([*asked, "-o", "out"]) == 0
+    command = ["evaluate", "--suite", str(mine), "--seeds", "2", "-q"]
+    assert status([*command, "-o", "out"]) == 0
     assert "not evaluated: illinois: only Linux has it" in capsys.readouterr().out
     assert "only Linux has it" in (tmp_path / "out" / "report.html").read_text()
-    assert status([*asked, "--json"]) == 0
-    whole = json.loads(capsys.readouterr().out)
-    assert whole["candidates"] == ["cubic", "reno"]
-    assert whole["left_out"] == [{"candidate": "illinois", "why": "only Linux has it"}]
-    # Whoever names it is refused.
-    assert status([*asked, "illinois"]) == 2
+    assert status([*command, "--json"]) == 0
+    output = json.loads(capsys.readouterr().out)
+    assert output["candidates"] == ["cubic", "reno"]
+    assert output["left_out"] == [{"candidate": "illinois", "why": "only Linux has it"}]
+    # The candidate is refused if the user names it.
+    assert status([*command, "illinois"]) == 2

@@ -1,4 +1,4 @@
-"""Figures: what is drawn is what the tables hold, the same bytes each time, and odd Runs draw
+"""Figures show the tables' data, have the same bytes each time, and can be drawn of unusual Runs
 too."""
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
 
 
 def line(figure: Figure, name: str) -> Line2D:
-    """The line of this name."""
+    """Returns the line with this name."""
     return next(found for found in figure.findobj(Line2D) if found.get_gid() == name)
 
 
 def names(figure: Figure) -> set[str]:
-    """Names of everything that has one."""
+    """Returns the names of all named elements."""
     return {str(artist.get_gid()) for artist in figure.findobj() if artist.get_gid()}
 
 
 def words(figure: Figure) -> str:
-    """All text on a figure."""
+    """Returns all text in a figure."""
     figure.canvas.draw()
     return "\n".join(text.get_text() for text in figure.findobj(matplotlib.text.Text))
 
@@ -74,7 +74,7 @@ def test_the_time_line_shows_the_queue_table(pair: list[Run]) -> None:
 def test_goodput_is_the_growth_of_delivered_bytes(pair: list[Run]) -> None:
     drawn = np.asarray(line(figures.timeline(pair[0], seed=1), "goodput bulk.2").get_ydata())
     table = pair[0].table("flow", 1).filter(pl.col("flow") == "bulk.2").sort("t_ns")
-    # The intervals are 0.1 s: the bits of one, divided by it, add up to all that was delivered.
+    # An interval is 0.1 s: the rates times the interval sum up to all delivered bits.
     assert drawn.sum() * 0.1e6 / 8 == pytest.approx(table["delivered_bytes"][-1])
     assert drawn[7] == pytest.approx(
         (table["delivered_bytes"][7] - table["delivered_bytes"][6]) * 8 / 0.1 / 1e6
@@ -141,8 +141,8 @@ def test_completion_times_are_those_of_transfers_after_the_warm_up(tmp_path: Pat
         schema={"start_ns": pl.Int64, "end_ns": pl.Int64},
     )
     run.table = lambda name, seed=None: table  # type: ignore[method-assign, assignment]
-    found = series.completions(run)
-    assert (found.samples, found.x.max()) == (1, 20.0)
+    cdf = series.completions(run)
+    assert (cdf.samples, cdf.x.max()) == (1, 20.0)
 
 
 def test_a_cdf_reaches_its_quantiles(pair: list[Run]) -> None:
@@ -166,9 +166,9 @@ def test_a_cdf_reaches_its_quantiles(pair: list[Run]) -> None:
 def test_a_histogram_of_two_bins_has_its_median_where_the_hand_finds_it(tmp_path: Path) -> None:
     # 0..10 ns with 3 packets, 10..30 ns with 1: two of four lie below 10 * 2/3 ns.
     table = pl.DataFrame({"lower_ns": [0, 10], "upper_ns": [10, 30], "packets": [3, 1]})
-    found = series._binned(table, "packets")
-    assert found.quantile(0.5) * 1e6 == pytest.approx(20 / 3)
-    assert found.quantile(1.0) * 1e6 == pytest.approx(30)
+    cdf = series._binned(table, "packets")
+    assert cdf.quantile(0.5) * 1e6 == pytest.approx(20 / 3)
+    assert cdf.quantile(1.0) * 1e6 == pytest.approx(30)
 
 
 def test_bars_are_as_long_as_the_means_of_the_summary(pair: list[Run]) -> None:
@@ -278,16 +278,16 @@ def test_bands_of_the_density_graph_are_nested_and_lighter_outwards(pair: list[R
 def test_a_second_whose_pings_are_all_lost_is_a_gap_and_a_full_tick() -> None:
     t = np.arange(30) / 10
     rtt = np.where((t >= 1) & (t < 2), np.nan, 20.0)
-    found = series.density(Line(t, rtt), 3.0)
-    assert np.isnan(found.median).tolist() == [False, True, False]
-    assert found.lost.tolist() == [0, 10, 0]
+    density = series.density(Line(t, rtt), 3.0)
+    assert np.isnan(density.median).tolist() == [False, True, False]
+    assert density.lost.tolist() == [0, 10, 0]
 
 
 def test_an_hour_of_pings_is_drawn_in_wider_columns() -> None:
     t = np.arange(36_000) / 10
-    found = series.density(Line(t, np.full(t.size, 20.0)), 3600.0)
-    assert found.column_s == 5
-    assert found.sent.sum() == t.size
+    density = series.density(Line(t, np.full(t.size, 20.0)), 3600.0)
+    assert density.column_s == 5
+    assert density.sent.sum() == t.size
 
 
 # --------------------------------------------------------------------------------- the discipline
@@ -386,7 +386,7 @@ def test_odd_runs_draw(shape: Shape, tmp_path: Path) -> None:
     runs = [synthetic.run(tmp_path / str(i), shape) for i in range(2)]
     drawn = figures.all_for(runs)
     assert {"cdf-sojourn", "bars", "tradeoff"} <= set(drawn)
-    # What is drawn of each Run is drawn of the first.
+    # A figure per Run is drawn only of the first Run.
     for name, figure in drawn.items():
         if name in ("timeline-1", "density-1"):
             continue
@@ -394,7 +394,7 @@ def test_odd_runs_draw(shape: Shape, tmp_path: Path) -> None:
         assert all(
             axes.get_xlabel() or axes.get_ylabel() or axes.get_title(loc="left") or axes.texts
             for axes in figure.axes
-            # What is beside another has its labels and its axis.
+            # A panel to the right of another shares its labels and axis.
             if (place := axes.get_subplotspec()) is None or place.colspan.start == 0
         )
 
@@ -485,7 +485,7 @@ def test_the_settings_of_matplotlib_are_left_as_they_were(pair: list[Run]) -> No
 
 
 def test_figures_leave_pyplot_alone(pair: list[Run]) -> None:
-    # In a process of its own: reading all of rcParams, as another test does, imports pyplot.
+    # In a separate process: reading all of rcParams, as another test does, imports pyplot.
     program = (
         "import sys; from sojourn import Run, figures;"
         f"figures.save(figures.timeline(Run.open({str(pair[0].path)!r})), sys.argv[1]);"
@@ -544,7 +544,7 @@ def test_thinning_keeps_the_least_and_the_largest_of_every_bucket(
     y = np.array(values)
     thinned = series.thin(Line(t, y), buckets)
     assert (np.diff(thinned.t) > 0).all()
-    # Every point kept is a point of the line.
+    # Every remaining point is a point of the line.
     at = thinned.t.astype(int)
     np.testing.assert_array_equal(thinned.y, y[at])
     span = (t[-1] - t[0]) or 1.0
@@ -573,8 +573,8 @@ def test_a_line_that_fits_is_left_alone() -> None:
 
 
 def test_numbers_read_without_exponents() -> None:
-    said = [on_page(x) for x in (0, 0.0123, 0.98, 4.8123, 1234, 1234567, float("nan"))]
-    assert said == ["0", "0.0123", "0.980", "4.81", "1\u202f234", "1\u202f234\u202f567", "–"]
+    texts = [on_page(x) for x in (0, 0.0123, 0.98, 4.8123, 1234, 1234567, float("nan"))]
+    assert texts == ["0", "0.0123", "0.980", "4.81", "1\u202f234", "1\u202f234\u202f567", "–"]
 
 
 def test_the_distribution_of_nothing_has_no_quantile() -> None:

@@ -1,5 +1,5 @@
-"""Files of other programs, recorded small: each is recognised as one format, and its values are
-those of the file."""
+"""Short recorded files of other programs: each is recognised as one format, and the values read
+are the file's."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ FILES = Path(__file__).parent / "formats"
 
 
 def _read(name: str) -> tuple[str, FileMeasurement]:
-    found, result = formats.read(formats.open_file(FILES / name))
+    form, result = formats.read(formats.open_file(FILES / name))
     assert isinstance(result, FileMeasurement)
-    return found.name, result
+    return form.name, result
 
 
 def _texts(name: str) -> tuple[str, formats.Texts]:
-    found, result = formats.read(formats.open_file(FILES / name))
+    form, result = formats.read(formats.open_file(FILES / name))
     assert isinstance(result, formats.Texts)
-    return found.name, result
+    return form.name, result
 
 
 def _check(texts: formats.Texts, folder: Path) -> scenario.Scenario:
-    """The scenario of these texts, which must be a valid one."""
+    """Returns the scenario of these texts, which must be valid."""
     for ending, text in texts.files.items():
         (folder / f"x{ending}").write_text(text.replace("{stem}", "x"))
     return scenario.load(folder / "x.toml")
@@ -137,7 +137,7 @@ def test_iperf3_in_both_directions() -> None:
     assert up.cwnd[1] == raw["intervals"][0]["streams"][0]["snd_cwnd"]
     assert measured.version == "3.12"
     assert measured.host == "10.9.0.2"
-    # What the sender wrote is more than what the receiver got by then: that is said.
+    # The sender wrote more than the receiver had got by then. A note reports that.
     assert any("4.015 MB in all; the receiver got 3.527 MB" in note for note in measured.notes)
 
 
@@ -404,7 +404,8 @@ def test_goodputs_of_streams_add_up_at_common_times() -> None:
 
 
 def test_zstd_is_unpacked(tmp_path: Path) -> None:
-    # One frame with one raw block, by RFC 8878: magic, single segment of one byte's size, block.
+    # One frame with one raw block, by RFC 8878: magic, single segment with a size of one byte,
+    # block.
     text = (FILES / "ping-macos.txt").read_bytes()
     frame = b"\x28\xb5\x2f\xfd" + bytes([0x60]) + (len(text) - 256).to_bytes(2, "little")
     block = (len(text) << 3 | 1).to_bytes(3, "little") + text
@@ -434,8 +435,8 @@ def test_a_file_that_is_cut_anywhere_is_read_or_refused(name: str, tmp_path: Pat
         file.write_bytes(whole[: len(whole) * part // 12])
         try:
             content = formats.open_file(file)
-            found, result = formats.read(content)
-            with formats.damage_named(content, found):
+            form, result = formats.read(content)
+            with formats.damage_named(content, form):
                 if isinstance(result, formats.Texts):
                     _check(result, tmp_path)
                 else:

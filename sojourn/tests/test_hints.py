@@ -1,4 +1,4 @@
-"""What the scenario language says of a key that a table does not have, and of single brackets."""
+"""The scenario language's hints for unknown keys of a table, and for single brackets."""
 
 import re
 
@@ -78,7 +78,7 @@ def test_in_the_long_form_the_table_is_link() -> None:
 
 
 def test_every_key_of_every_table_is_known_in_every_other() -> None:
-    """A hint that guesses names a key that the table takes, or says which table has it."""
+    """A hint that guesses names a key of the table, or the table that has the key."""
     tables = _core.scenario_keys()
     everywhere = {key for keys in tables.values() for key in keys}
     places = {
@@ -95,13 +95,17 @@ def test_every_key_of_every_table_is_known_in_every_other() -> None:
     for table, text in places.items():
         taken = {*tables[table], "trace", "delay_trace", "file", "interface", "src", "dst"}
         for key in sorted(everywhere - taken - {"label"}):
-            told = hint(text.format(key))
-            guess = re.match(r"did you mean (\S+)\?", told)
+            answer = hint(text.format(key))
+            guess = re.match(r"did you mean (\S+)\?", answer)
             if guess:
-                assert guess[1] in taken or f"{guess[1]} is a key of" in told, (table, key, told)
+                assert guess[1] in taken or f"{guess[1]} is a key of" in answer, (
+                    table,
+                    key,
+                    answer,
+                )
             else:
-                # By its own name, or by the one that replaces it.
-                assert not told.startswith("known keys"), (table, key, told)
+                # A message for the key itself, or for the key that replaces it.
+                assert not answer.startswith("known keys"), (table, key, answer)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +142,7 @@ def test_a_value_for_a_table_is_answered_with_a_key_of_it() -> None:
     ("text", "line", "message"),
     [
         (f'{LINK}[flow]\nkind = "bulk"\n', 5, "is not a list"),
-        # The second is right: the first is to blame.
+        # The second [[flow]] is correct. The first is the mistake.
         (f'{LINK}[flow]  # one\nkind = "bulk"\n{FLOW}', 5, "[flow] is a single table"),
         (f'{LINK}{FLOW}[flow]\nkind = "ping"\n', 7, "[flow] is a single table"),
         (f"[link]\n{LINE}[[link]]\n{LINE}{FLOW}", 2, "[link] is a single table"),

@@ -1,4 +1,4 @@
-"""The one judge of Runs: like with like, by the interval of the difference, with what got worse."""
+"""The judgement of Runs: like with like, by the difference's interval, with its drawbacks."""
 
 from __future__ import annotations
 
@@ -98,11 +98,11 @@ def test_another_rate_rtt_traffic_or_length_is_no_competitor(old: str, new: str)
     text = LINE + UPLOADS
     assert old in text
     mine, other = runs(text, ("pfifo",)), runs(text.replace(old, new), ("fq_codel",))
-    found = compare([*mine, *other])
-    assert [len(contest.runs) for contest in found.contests] == [1, 1]
-    assert all(contest.winner is None and not contest.differences for contest in found.contests)
-    assert all(contest.conditions for contest in found.contests)
-    assert "No two of these Runs have the same link and traffic" in found.sentences()[0]
+    judgement = compare([*mine, *other])
+    assert [len(contest.runs) for contest in judgement.contests] == [1, 1]
+    assert all(contest.winner is None and not contest.differences for contest in judgement.contests)
+    assert all(contest.conditions for contest in judgement.contests)
+    assert "No two of these Runs have the same link and traffic" in judgement.sentences()[0]
 
 
 @pytest.mark.parametrize("more", ['title = "B"', 'congestion = "reno"', "ecn = true"])
@@ -118,8 +118,8 @@ BULK = '[[flow]]\nkind = "bulk"\nrtt = "30 ms"\n'
 @pytest.mark.parametrize("name", ["tcp", "qdisc", "ring", "ecn"])
 def test_a_flow_named_like_a_choice_is_still_traffic(name: str) -> None:
     text = LINE + BULK + f'name = "{name}"\n'
-    made = [*runs(text, ("pfifo",)), *runs(text.replace("30 ms", "300 ms"), ("codel",))]
-    assert [len(contest.runs) for contest in compare(made).contests] == [1, 1]
+    compared = [*runs(text, ("pfifo",)), *runs(text.replace("30 ms", "300 ms"), ("codel",))]
+    assert [len(contest.runs) for contest in compare(compared).contests] == [1, 1]
 
 
 def test_a_link_named_like_a_choice_is_still_the_line() -> None:
@@ -127,18 +127,21 @@ def test_a_link_named_like_a_choice_is_still_the_line() -> None:
         '[[link]]\nname = "shaper"\nfrom = "a"\nto = "b"\nrate = "4 Mbit/s"\ndelay = "5 ms"\nqdisc = "fq_codel"\n'
         '[[flow]]\nkind = "bulk"\nfrom = "a"\nto = "b"\n'
     )
-    made = [
+    compared = [
         sojourn.run(sojourn.loads(each)) for each in (text, text.replace("4 Mbit/s", "5 Mbit/s"))
     ]
-    found = compare(made)
-    assert [contest.conditions for contest in found.contests] == ["rate 4 Mbit/s", "rate 5 Mbit/s"]
+    judgement = compare(compared)
+    assert [contest.conditions for contest in judgement.contests] == [
+        "rate 4 Mbit/s",
+        "rate 5 Mbit/s",
+    ]
 
 
 def test_each_of_two_unnamed_flows_of_a_kind_counts() -> None:
     text = LINE + BULK + BULK.replace("30 ms", "40 ms")
-    made = [*runs(text, ("pfifo",)), *runs(text.replace("30 ms", "300 ms"), ("codel",))]
-    found = compare(made)
-    assert [contest.conditions for contest in found.contests] == ["rtt 30 ms", "rtt 300 ms"]
+    compared = [*runs(text, ("pfifo",)), *runs(text.replace("30 ms", "300 ms"), ("codel",))]
+    judgement = compare(compared)
+    assert [contest.conditions for contest in judgement.contests] == ["rtt 30 ms", "rtt 300 ms"]
 
 
 @pytest.mark.parametrize(
@@ -156,19 +159,19 @@ def test_each_of_two_unnamed_flows_of_a_kind_counts() -> None:
 def test_runs_of_the_same_meaning_compete_however_it_is_written(old: str, new: str) -> None:
     text = LINE + BULK
     assert old in text
-    found = compare([*runs(text, ("pfifo",)), *runs(text.replace(old, new), ("codel",))])
-    assert sorted(only(found).runs) == ["codel", "pfifo"]
+    judgement = compare([*runs(text, ("pfifo",)), *runs(text.replace(old, new), ("codel",))])
+    assert sorted(only(judgement).runs) == ["codel", "pfifo"]
 
 
 def test_runs_of_different_traffic_are_told_apart_by_their_titles() -> None:
     other = (LINE + PING + PAGES).replace("A line", "Pages").replace("4 Mbit/s", "5 Mbit/s")
-    made = [sojourn.run(sojourn.loads(each)) for each in (LINE + UPLOADS, other)]
-    found = compare(made)
-    assert [contest.conditions for contest in found.contests] == ["A line", "Pages"]
-    assert found.sentences()[0].endswith("so nothing is compared: A line and Pages.")
-    # Of the same title: what each has; nothing of a flow that it has not.
+    compared = [sojourn.run(sojourn.loads(each)) for each in (LINE + UPLOADS, other)]
+    judgement = compare(compared)
+    assert [contest.conditions for contest in judgement.contests] == ["A line", "Pages"]
+    assert judgement.sentences()[0].endswith("so nothing is compared: A line and Pages.")
+    # With equal titles the conditions are listed, without flows that the Run lacks.
     [_, pages] = compare(
-        [made[0], sojourn.run(sojourn.loads(other.replace('"Pages"', '"A line"')))]
+        [compared[0], sojourn.run(sojourn.loads(other.replace('"Pages"', '"A line"')))]
     ).contests
     assert "rate 5 Mbit/s" in pages.conditions
     assert "bulk" not in pages.conditions
@@ -177,11 +180,11 @@ def test_runs_of_different_traffic_are_told_apart_by_their_titles() -> None:
 
 def test_lines_of_two_rates_are_told_apart_once() -> None:
     text = LINE + UPLOADS
-    found = compare(
+    judgement = compare(
         [sojourn.run(sojourn.loads(each)) for each in (text, text.replace("4 Mbit/s", "5 Mbit/s"))]
     )
-    assert found.sentences()[0].endswith(": rate 4 Mbit/s and rate 5 Mbit/s.")
-    assert [list(contest.called.values()) for contest in found.contests] == [
+    assert judgement.sentences()[0].endswith(": rate 4 Mbit/s and rate 5 Mbit/s.")
+    assert [list(contest.called.values()) for contest in judgement.contests] == [
         ["rate 4 Mbit/s"],
         ["rate 5 Mbit/s"],
     ]
@@ -189,19 +192,22 @@ def test_lines_of_two_rates_are_told_apart_once() -> None:
 
 def test_a_sweep_is_judged_line_by_line() -> None:
     text = LINE + UPLOADS + PING + '[sweep]\n"bottleneck.qdisc" = ["pfifo", "fq_codel"]\n'
-    found = compare(
+    judgement = compare(
         sojourn.run_all(sojourn.loads(text + '"bottleneck.up.rate" = ["2 Mbit/s", "6 Mbit/s"]\n'))
     )
-    assert [contest.conditions for contest in found.contests] == ["rate 2 Mbit/s", "rate 6 Mbit/s"]
-    assert [(contest.winner or "").split(",")[0] for contest in found.contests] == [
+    assert [contest.conditions for contest in judgement.contests] == [
+        "rate 2 Mbit/s",
+        "rate 6 Mbit/s",
+    ]
+    assert [(contest.winner or "").split(",")[0] for contest in judgement.contests] == [
         "fq_codel",
         "fq_codel",
     ]
     assert (
-        found.sentences()[0]
+        judgement.sentences()[0]
         == "fq_codel wins 2 of 2 comparisons between Runs of the same link and traffic."
     )
-    assert found.sentences()[1].startswith(
+    assert judgement.sentences()[1].startswith(
         "rate 2 Mbit/s: fq_codel wins. Against pfifo limit 1000: ping RTT p95 from"
     )
 
@@ -219,9 +225,9 @@ def test_runs_are_called_by_what_differs() -> None:
 
 
 def test_reruns_of_the_same_are_called_by_their_folders(tmp_path: Path) -> None:
-    made = [synthetic.run(tmp_path / name, Shape()) for name in ("monday", "tuesday")]
-    assert likeness.labels(made) == ["pfifo, monday", "pfifo, tuesday"]
-    assert likeness.labels([made[0], made[0]]) == ["pfifo", "pfifo, again"]
+    compared = [synthetic.run(tmp_path / name, Shape()) for name in ("monday", "tuesday")]
+    assert likeness.labels(compared) == ["pfifo, monday", "pfifo, tuesday"]
+    assert likeness.labels([compared[0], compared[0]]) == ["pfifo", "pfifo, again"]
     deep = [synthetic.run(tmp_path / name / "run", Shape()) for name in ("a", "b")]
     assert likeness.labels(deep) == ["pfifo, a/run", "pfifo, b/run"]
 
@@ -250,47 +256,47 @@ def test_simulations_of_the_same_seeds_are_compared_seed_by_seed(pair: list[Run]
 
 def test_other_seeds_are_compared_as_independent(tmp_path: Path) -> None:
     shapes = [Shape(), Shape(qdisc="fq_codel", seeds=(4, 5, 6))]
-    made = [synthetic.run(tmp_path / str(i), shape) for i, shape in enumerate(shapes)]
-    slow, fast = quantities.measure(made)
-    contest = only(compare(made))
+    compared = [synthetic.run(tmp_path / str(i), shape) for i, shape in enumerate(shapes)]
+    slow, fast = quantities.measure(compared)
+    contest = only(compare(compared))
     assert contest.by == "Welch"
     one = next(each for each in contest.differences if each.key == "ping_p95")
     assert one.difference == metrics.welch(slow.per_seed("ping_p95"), fast.per_seed("ping_p95"))
 
 
 def test_one_seed_names_nobody_better() -> None:
-    found = compare(runs(LINE.replace("seeds = 3", "seed = 1") + UPLOADS + PING))
-    contest = only(found)
+    judgement = compare(runs(LINE.replace("seeds = 3", "seed = 1") + UPLOADS + PING))
+    contest = only(judgement)
     assert (contest.by, contest.winner, contest.samples) == ("one sample", None, 1)
     assert {each.verdict for each in contest.differences} <= {"unknown", "neither"}
     assert not any(row.best for row in contest.rows)
-    assert "run again with --seeds 5" in found.sentences()[-1]
+    assert "run again with --seeds 5" in judgement.sentences()[-1]
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_runs_with_the_same_tables_are_said_to_be_the_same(seeds: int, tmp_path: Path) -> None:
     shape = Shape(seeds=tuple(range(1, seeds + 1)))
-    made = [synthetic.run(tmp_path / name, shape) for name in ("monday", "tuesday")]
+    compared = [synthetic.run(tmp_path / name, shape) for name in ("monday", "tuesday")]
     for pair, names in (
-        (made, "pfifo, monday and pfifo, tuesday"),
-        (made[:1] * 2, "pfifo and pfifo, again"),
+        (compared, "pfifo, monday and pfifo, tuesday"),
+        (compared[:1] * 2, "pfifo and pfifo, again"),
     ):
-        found = compare(pair)
-        assert only(found).same
-        assert found.sentences() == [f"No winner: {names} gave equal tables."]
+        judgement = compare(pair)
+        assert only(judgement).same
+        assert judgement.sentences() == [f"No winner: {names} gave equal tables."]
     other = synthetic.run(tmp_path / "other", dataclasses.replace(shape, qdisc="fq_codel"))
-    assert not only(compare([made[0], other])).same
+    assert not only(compare([compared[0], other])).same
 
 
 def test_seeds_without_luck_are_one_sample() -> None:
     fixed = UPLOADS.replace("uniform 25 ms .. 45 ms", "40 ms").replace("uniform 0 s .. 1 s", "0 s")
-    made = runs(LINE + fixed + PING)
-    for summary in sojourn.summary(made):
+    compared = runs(LINE + fixed + PING)
+    for summary in sojourn.summary(compared):
         assert (len(summary.runs), summary.samples) == (3, 1)
         assert math.isnan(summary.summary["goodput_mbps"]["ci95"])
-    found = compare(made)
-    assert only(found).winner is None
-    assert metrics.RANDOM_START in found.sentences()[-1]
+    judgement = compare(compared)
+    assert only(judgement).winner is None
+    assert metrics.RANDOM_START in judgement.sentences()[-1]
     lucky = runs(LINE + fixed.replace('start = "0 s"', metrics.RANDOM_START) + PING)
     assert [summary.samples for summary in sojourn.summary(lucky)] == [3, 3]
 
@@ -301,9 +307,9 @@ def test_seeds_without_luck_are_one_sample() -> None:
 def made_up(
     path: Path, label: str, seeds: list[dict[str, float]], qdisc: str = "pfifo limit 1000"
 ) -> Measured:
-    """A Run whose numbers are these: ping (p95), mean, p50 and p95 (sojourn), up and down
+    """Builds a Run with these numbers: ping (p95), mean, p50 and p95 (sojourn), up and down
     (goodput)."""
-    # Tables of their own: Runs of equal ones are the same.
+    # Different tables, because Runs with equal tables count as the same.
     own = Shape(qdisc, seeds=(1,), label=label, ping_ms=50 + sum(label.encode()) % 97)
     run = synthetic.run(path / label, own)
     each = []
@@ -338,11 +344,11 @@ def test_runs_of_which_no_sums_are_known_are_not_said_to_be_the_same(tmp_path: P
     slow = made_up(tmp_path, "slow", three(ping=800, up=10, down=30))
     fast = made_up(tmp_path, "fast", three(ping=20, up=10, down=30))
     for one in (slow, fast):
-        # As a Run of format 1 is read.
+        # A Run of format 1 has no checksums.
         one.run.meta = dataclasses.replace(one.run.meta, format=1, checksums={})
     contest = only(judge([slow, fast]))
     assert (contest.same, contest.winner) == (False, "fast")
-    # One folder is the same as itself without sums too.
+    # A folder equals itself even without checksums.
     assert only(judge([slow, slow])).same
 
 
@@ -359,24 +365,24 @@ def test_luck_that_both_share_hides_nothing(tmp_path: Path) -> None:
 def test_an_interval_that_covers_zero_names_nobody_and_marks_nothing(tmp_path: Path) -> None:
     one = [{"ping": ping, "up": 5, "down": 5} for ping in (100.0, 20.0, 150.0)]
     other = [{"ping": ping, "up": 5, "down": 5} for ping in (30.0, 110.0, 100.0)]
-    found = judge([made_up(tmp_path, "one", one), made_up(tmp_path, "other", other)])
-    contest = only(found)
+    judgement = judge([made_up(tmp_path, "one", one), made_up(tmp_path, "other", other)])
+    contest = only(judgement)
     assert contest.winner is None
     assert not any(row.best for row in contest.rows)
-    assert "can't be told apart" in found.sentences()[0]
+    assert "can't be told apart" in judgement.sentences()[0]
 
 
 def test_fair_queueing_is_not_lost_by_the_p95_of_all_packets(tmp_path: Path) -> None:
     fifo = made_up(tmp_path, "pfifo", three(mean=59, p50=59, p95=60, up=0, down=190))
     fair = made_up(tmp_path, "fq", three(mean=20, p50=0.4, p95=75, up=0, down=190))
-    found = judge([fifo, fair])
-    contest = only(found)
+    judgement = judge([fifo, fair])
+    contest = only(judgement)
     assert contest.winner is None
     assert contest.strengths == {
         "fq": ("sojourn mean", "sojourn median"),
         "pfifo": ("sojourn p95",),
     }
-    assert found.sentences()[0] == (
+    assert judgement.sentences()[0] == (
         "No winner: fq is better for sojourn mean and sojourn median; pfifo is better for sojourn p95."
     )
 
@@ -386,11 +392,11 @@ def test_without_a_winner_it_is_said_who_is_better_than_whom(tmp_path: Path) -> 
     middle = made_up(tmp_path, "middle", three(ping=100, up=7, down=30))
     slow = made_up(tmp_path, "slow", three(ping=800, up=10, down=30))
     bad = made_up(tmp_path, "bad", three(ping=900, up=10, down=30))
-    found = judge([fast, middle, slow, bad])
-    contest = only(found)
+    judgement = judge([fast, middle, slow, bad])
+    contest = only(judgement)
     assert set(contest.beaten) == set(contest.runs) - set(contest.front)
     assert contest.beaten["bad"] == ("slow",)
-    assert found.sentences()[0] == (
+    assert judgement.sentences()[0] == (
         "No winner among fast, middle and slow. fast is best for ping RTT p95."
         " slow is best for goodput at bottleneck. bad does worse than slow."
     )
@@ -399,9 +405,9 @@ def test_without_a_winner_it_is_said_who_is_better_than_whom(tmp_path: Path) -> 
 def test_the_price_is_named_with_the_winner(tmp_path: Path) -> None:
     slow = made_up(tmp_path, "slow", three(ping=800, up=10, down=30))
     fast = made_up(tmp_path, "fast", three(ping=20, up=9, down=45))
-    found = judge([slow, fast])
-    assert only(found).winner == "fast"
-    price = found.sentences()[1]
+    judgement = judge([slow, fast])
+    assert only(judgement).winner == "fast"
+    price = judgement.sentences()[1]
     assert price.startswith("Worse: goodput at")
     assert "10.0 to 9.00 Mbit/s (-10 %" in price
     assert "Better too: goodput elsewhere from 30.0 to 45.0 Mbit/s (+50 %" in price
@@ -418,16 +424,16 @@ def test_a_short_delay_at_half_the_goodput_wins_nothing(tmp_path: Path) -> None:
 def test_a_fifo_that_wins_is_said_to(tmp_path: Path) -> None:
     fifo = made_up(tmp_path, "pfifo", three(ping=20, up=10, down=30))
     other = made_up(tmp_path, "other", three(ping=80, up=10, down=30), "codel")
-    found = judge([fifo, other])
-    assert only(found).baseline == "pfifo"
-    assert only(found).winner == "pfifo"
-    assert "Against other: ping RTT p95 from 80.0 to 20.0 ms" in found.sentences()[0]
+    judgement = judge([fifo, other])
+    assert only(judgement).baseline == "pfifo"
+    assert only(judgement).winner == "pfifo"
+    assert "Against other: ping RTT p95 from 80.0 to 20.0 ms" in judgement.sentences()[0]
 
 
 def test_of_several_fifos_the_worst_is_the_baseline(tmp_path: Path) -> None:
     short = made_up(tmp_path, "short", three(ping=40, up=10, down=30))
     long = made_up(tmp_path, "long", three(ping=800, up=10, down=30))
-    # The worst of all is no FIFO.
+    # The worst of all is not a FIFO.
     other = made_up(tmp_path, "other", three(ping=900, up=10, down=30), "codel")
     contest = only(judge([long, other, short]))
     assert contest.runs == ("short", "long", "other")
@@ -435,12 +441,14 @@ def test_of_several_fifos_the_worst_is_the_baseline(tmp_path: Path) -> None:
 
 
 def test_whoever_is_called_better_has_an_interval_without_zero(pair: list[Run]) -> None:
-    told = [each for each in only(compare(pair)).differences if each.verdict in ("better", "worse")]
-    assert told
-    assert all(each.difference.excludes_zero for each in told)
-    turned = told[0].turned()
-    assert {told[0].verdict, turned.verdict} == {"better", "worse"}
-    assert turned.turned() == told[0]
+    decided = [
+        each for each in only(compare(pair)).differences if each.verdict in ("better", "worse")
+    ]
+    assert decided
+    assert all(each.difference.excludes_zero for each in decided)
+    turned = decided[0].turned()
+    assert {decided[0].verdict, turned.verdict} == {"better", "worse"}
+    assert turned.turned() == decided[0]
 
 
 def test_a_contest_has_the_seeds_of_the_run_that_has_fewest(tmp_path: Path) -> None:
@@ -466,13 +474,13 @@ def test_two_percent_of_the_larger_are_a_trifle(tmp_path: Path, ping: float, ver
 
 
 def test_each_run_is_held_against_the_baseline_of_its_own_contest(tmp_path: Path) -> None:
-    made = [
+    compared = [
         synthetic.run(tmp_path / f"{rate} {qdisc}", Shape(qdisc, rate_bps=rate * 10**6))
         for rate in (10, 20)
         for qdisc in ("pfifo limit 1000", "codel", "fq_codel")
     ]
-    one, other = compare(made, baseline=made[4]).contests
-    # In the other contest it is the FIFO.
+    one, other = compare(compared, baseline=compared[4]).contests
+    # In the other contest the baseline is the FIFO.
     assert (one.called[one.baseline], other.called[other.baseline]) == ("pfifo limit 1000", "codel")
 
 
@@ -487,22 +495,22 @@ def test_a_difference_the_other_way_round_has_its_interval_the_other_way_round()
 
 
 def test_transfers_are_judged_by_their_completion() -> None:
-    found = compare(runs(LINE + UPLOADS + PAGES))
-    contest = only(found)
+    judgement = compare(runs(LINE + UPLOADS + PAGES))
+    contest = only(judgement)
     assert contest.winner == "fq_codel"
     assert contest.row("completion_p95:page") is not None
-    assert "page completion mean from" in found.sentences()[0]
-    # All that is felt better is said, and of how many transfers.
+    assert "page completion mean from" in judgement.sentences()[0]
+    # All better numbers that a user feels are listed, with the number of transfers.
     completed = contest.row("completed:page")
     assert completed is not None
     assert max(completed.means) > 2 * min(completed.means)
-    assert ", page completed from" in found.sentences()[0]
-    assert "Better too: page completion p95 from" in found.sentences()[1]
+    assert ", page completed from" in judgement.sentences()[0]
+    assert "Better too: page completion p95 from" in judgement.sentences()[1]
 
 
 def felt() -> list[quantities.Quantity]:
-    """All that the declaration says is felt, by pings and by the users of a [[flow]] entry that has
-    every number."""
+    """Returns all quantities that are declared as felt, for pings and for the users of a [[flow]]
+    entry with every number."""
     group: Any = {key: {} for key in get_annotations(GroupNumbers)} | {"name": "phone"}
     every = [*quantities.QUANTITY.values(), *quantities._of_group(group)]
     return [each for each in every if each.role == "felt"]
@@ -514,23 +522,23 @@ def test_whatever_is_felt_can_win(one: quantities.Quantity, pair: list[Run]) -> 
     won = Difference(
         one.key, one.name, one.unit, one.of, one.role, "fq_codel", "pfifo", 2.0, 3.0, Interval(-1.0, -1.5, -0.5), "better"
     )  # fmt: skip
-    told = words.sentences([dataclasses.replace(contest, differences=(won,))])
-    assert told[0].startswith(f"fq_codel wins. Against pfifo: {one.name} from 3.00 to 2.00")
+    lines = words.sentences([dataclasses.replace(contest, differences=(won,))])
+    assert lines[0].startswith(f"fq_codel wins. Against pfifo: {one.name} from 3.00 to 2.00")
 
 
 def test_the_quality_of_calls_decides_and_is_told_first_with_one_seed_too() -> None:
     text = LINE + UPLOADS + CALL
-    found = compare(runs(text))
-    assert only(found).winner == "fq_codel"
-    assert "Against pfifo: phone MOS from" in found.sentences()[0]
+    judgement = compare(runs(text))
+    assert only(judgement).winner == "fq_codel"
+    assert "Against pfifo: phone MOS from" in judgement.sentences()[0]
     one = compare(runs(text.replace("seeds = 3", "seed = 1")))
     assert "Its numbers: phone MOS " in one.sentences()[0]
 
 
 def test_the_lab_s_opening_scenario_has_a_verdict() -> None:
     start = sojourn.load(Path(sojourn.__file__).parent / "lab" / "start.toml")
-    made = sojourn.run_all(sojourn.variants(start, ("pfifo", "fq_codel")), seeds=2)
-    assert compare(made).sentences()[0].startswith("fq_codel wins")
+    compared = sojourn.run_all(sojourn.variants(start, ("pfifo", "fq_codel")), seeds=2)
+    assert compare(compared).sentences()[0].startswith("fq_codel wins")
 
 
 def test_percent_differ_by_points_and_by_no_more_than_a_hundred() -> None:
@@ -592,10 +600,10 @@ def test_fairness_is_among_flows_with_a_congestion_control(
 
 
 @pytest.mark.parametrize(
-    ("completed", "said"), [(97.0, ", page completed from 100 to 97"), (98.0, "")]
+    ("completed", "expected"), [(97.0, ", page completed from 100 to 97"), (98.0, "")]
 )
 def test_the_count_of_transfers_is_told_where_it_differs_by_more_than_two_percent(
-    completed: float, said: str, pair: list[Run]
+    completed: float, expected: str, pair: list[Run]
 ) -> None:
     times = Difference(
         "completion_mean:page", "page completion mean", "ms", "page", "felt", "fq_codel", "pfifo", 200.0, 300.0,
@@ -608,7 +616,7 @@ def test_the_count_of_transfers_is_told_where_it_differs_by_more_than_two_percen
     won = dataclasses.replace(only(compare(pair)), differences=(times, count))
     assert words.sentences([won])[0] == (
         "fq_codel wins. Against pfifo: page completion mean from 300 to 200 ms"
-        f" (-100, 95 % interval -150 to -50){said}."
+        f" (-100, 95 % interval -150 to -50){expected}."
     )
 
 
@@ -638,17 +646,17 @@ def test_a_judgement_as_plain_values_has_no_nan(pair: list[Run]) -> None:
 
 
 def test_a_judgement_is_a_frame_and_a_table_in_a_notebook(pair: list[Run]) -> None:
-    found = compare(pair)
-    frame = found.to_frame()
+    judgement = compare(pair)
+    frame = judgement.to_frame()
     assert set(frame["run"]) == {"pfifo", "fq_codel"}
     assert frame.filter(frame["best"] & (frame["key"] == "ping_p95"))["run"].to_list() == [
         "fq_codel"
     ]
-    shown = found._repr_html_()
-    assert found.sentences()[0] in shown
+    shown = judgement._repr_html_()
+    assert judgement.sentences()[0] in shown
     assert "<strong>" in shown
-    assert repr(found) == "<Judgement of pfifo, fq_codel>"
-    assert str(found) == "\n".join(found.sentences())
+    assert repr(judgement) == "<Judgement of pfifo, fq_codel>"
+    assert str(judgement) == "\n".join(judgement.sentences())
 
 
 def test_a_run_without_a_finished_seed_is_refused(tmp_path: Path) -> None:
@@ -663,8 +671,10 @@ def test_of_many_contests_it_is_said_who_wins_how_many(pair: list[Run]) -> None:
         dataclasses.replace(one, conditions=f"rate {i}") for i in range(words.MOST_CONTESTS + 1)
     ]
     assert len(words.sentences(many[1:])) == 1 + words.MOST_CONTESTS
-    said = words.sentences(many)
-    assert said == ["fq_codel wins 13 of 13 comparisons between Runs of the same link and traffic."]
+    texts = words.sentences(many)
+    assert texts == [
+        "fq_codel wins 13 of 13 comparisons between Runs of the same link and traffic."
+    ]
 
 
 def test_the_winners_of_several_contests_are_counted(pair: list[Run]) -> None:

@@ -1,4 +1,5 @@
-"""The lab: links, lessons, the page in a browser; and that its engine gives native's tables."""
+"""The lab: links, lessons, and the page in a browser; and that its engine's tables equal
+native's."""
 
 from __future__ import annotations
 
@@ -166,9 +167,9 @@ const send = message => new Promise(resolve => { waits = resolve; onmessage({ da
 
 
 def _shortened(text: str) -> scenario.Scenario:
-    """An example of one variant and of two seconds."""
-    whole = scenario.loads(text, folder=examples.FOLDER)
-    return whole.variants()[0].with_({"duration": "2 s", "warmup": "500 ms", "seeds": [3]})
+    """Returns an example's first variant, with a duration of two seconds."""
+    example = scenario.loads(text, folder=examples.FOLDER)
+    return example.variants()[0].with_({"duration": "2 s", "warmup": "500 ms", "seeds": [3]})
 
 
 def _shortened_examples() -> Iterator[tuple[str, scenario.Scenario]]:
@@ -178,7 +179,7 @@ def _shortened_examples() -> Iterator[tuple[str, scenario.Scenario]]:
 
 
 def _wide(values: Any) -> Any:
-    """In 64 bits, as the page's are for the comparison."""
+    """Converts to 64 bits, as the page's values are for the comparison."""
     return np.ascontiguousarray(values, np.float64 if values.dtype.kind == "f" else np.int64)
 
 
@@ -236,7 +237,7 @@ def test_a_page_is_written_with_the_scenario_that_was_asked_for(tmp_path: Path) 
 
 
 def _own_parts() -> str:
-    """The page without other people's scripts and what scenarios say."""
+    """Returns our parts of the page, without vendored scripts and scenarios."""
     names = ("page.html", "page.js", "worker.js", "page.css")
     return "".join((HERE / name).read_text(encoding="utf-8") for name in names)
 
@@ -259,9 +260,9 @@ def test_wrong_input_is_told_in_words(
     words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status(["lab", *words]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("error: ")
-    assert says in said
+    stderr = capsys.readouterr().err
+    assert stderr.startswith("error: ")
+    assert says in stderr
 
 
 # ------------------------------------------------------------------------------------- in a browser
@@ -276,11 +277,11 @@ class Lab(Opened):
     """The lab in a browser."""
 
     def attempt(self) -> int:
-        """The number of the run that is shown."""
+        """Returns the number of the run on show."""
         return int(self.page.get_attribute("html", "data-shown") or 0)
 
     def after(self, act: Any) -> None:
-        """Acts, and waits until a further run is shown."""
+        """Acts, and waits until the page shows a further run."""
         before = self.attempt()
         act()
         deadline = time.monotonic() + 30
@@ -311,7 +312,7 @@ def test_the_page_shows_native_s_numbers_and_follows_a_slider(shown: Lab) -> Non
     shown.after(lambda: slider.fill("900"))
     text = shown.page.input_value("#text")
     assert 'up.rate   = "10 Mbit/s"' not in text
-    # All else of the text is as it was.
+    # The rest of the text is unchanged.
     assert "# A home line of 50 Mbit/s" in text
     assert shown.number("ping RTT, 95th percentile") < native / 3
     assert "fq_codel in place of" in shown.page.inner_text(
@@ -403,8 +404,8 @@ Worker = class extends Whole {
 const now = performance.now.bind(performance);
 performance.now = () => now() + (window.deaf ? 7000 : 0);
 """
-"""A worker that is sent nothing while `deaf` is true; of the 8 s after which it is ended 7 have then
-passed."""
+"""A worker that receives no runs while `deaf` is true. The page then sees 7 s of the 8 s pass after
+which it ends a worker."""
 
 
 @built
@@ -474,18 +475,18 @@ def test_on_a_phone_nothing_is_wider_than_the_screen_and_all_has_a_name(
     assert shown.page.get_by_role("slider").count() > 3
     assert shown.nameless() == []
     assert shown.faint() == []
-    # A lesson, with the finger.
+    # A lesson, by touch.
     shown.page.tap("#lessons summary")
     shown.after(lambda: shown.page.locator("#lesson-list button").first.tap())
     shown.after(lambda: shown.page.get_by_role("button", name="Show me").tap())
     assert shown.page.locator("#lesson .answer").is_visible()
     bullets = "list => getComputedStyle(list).listStyleType"
     assert shown.page.locator("#lesson ul").evaluate(bullets) == "none"
-    # A name under a chart ends in no colon, behind which there is nothing.
+    # A series' name under a chart has no colon when no value follows.
     behind = "all => all.map(name => getComputedStyle(name, '::after').content)"
     names = shown.page.locator(".u-series > th")
     assert set(names.evaluate_all(behind)) <= {'""', "none", "normal"}
-    # Sliders are still there where the results are read.
+    # The sliders are still visible where the results are read.
     shown.page.evaluate("document.getElementById('charts').scrollIntoView()")
     sliders = shown.page.locator(".turned").bounding_box()
     assert sliders is not None
