@@ -1173,7 +1173,9 @@ def test_ctrl_c_while_the_command_line_is_imported_is_no_traceback(tmp_path: Pat
 
 def test_ctrl_c_while_a_verb_imports_what_it_needs_is_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "polars.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
-    (tmp_path / "x").touch()
+    (tmp_path / "x").write_text(
+        "PING 192.0.2.1 (192.0.2.1): 56 data bytes\n64 bytes from 192.0.2.1: seq=0 ttl=64 time=1.0 ms\n"
+    )
     words = "import sys; sys.argv = ['sojourn', 'import', 'x']\nfrom sojourn.__main__ import main; main()"
     done = as_a_program(tmp_path, words)
     assert done.returncode == 130
