@@ -1,6 +1,9 @@
-"""This host's own kernel as an engine: its measurements against the simulator, its refusals, and
-that nothing of it remains. It runs in real time on a shared machine. So quantities are compared. A
-run that reports a disturbance is repeated once, and the test is then skipped with the reason."""
+"""This host's own kernel as an engine: its measurements against the simulator's, its refusals, and
+cleanup.
+
+These runs take place in real time on a shared machine, so the tests compare quantities. A run that
+reports a disturbance is repeated once, and then the test is skipped with the reason.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ AGREES = 0.1
 BELOW = 0x100000
 """The handle of a queue below its shaper."""
 PATIENCE_S = 60.0
-"""Time after which an expected event counts as missing."""
+"""How long a test waits for an event before it fails."""
 
 # No delay, which would need netem. The two directions are links of their own.
 DUMBBELL = """
@@ -103,14 +106,14 @@ def sojourn(*arguments: str) -> list[str]:
 
 
 def as_nobody(command: Sequence[str], namespaces: int) -> list[str]:
-    """The command as a user without privileges. The kernel allows this many user namespaces, the
-    user's own among them."""
+    """Returns the command as run by an unprivileged user. The kernel allows that user `namespaces`
+    user namespaces, including the user's own."""
     script = f'echo {namespaces} > /proc/sys/user/max_user_namespaces && exec unshare --user --map-user=65534 --map-group=65534 -- "$@"'
     return ["unshare", "--user", "--map-root-user", "--", "sh", "-c", script, "sh", *command]
 
 
 def measured(run: Callable[[], Run]) -> Run:
-    """A valid Run; a disturbed one is repeated once, and then the test is skipped."""
+    """Returns a valid Run. A disturbed run is repeated once; then the test is skipped."""
     found = run()
     if found.meta.invalid:
         found = run()
@@ -119,7 +122,7 @@ def measured(run: Callable[[], Run]) -> Run:
     return found
 
 
-# ------------------------------------------------------------------------------- what it measures
+# ----------------------------------------------------------------------------------- measurements
 
 
 @pytest.mark.usefixtures("here")
@@ -179,7 +182,8 @@ def test_the_taps_and_the_kernel_s_counters_tell_the_same(tmp_path: Path) -> Non
     queues = (archive.tables["qdisc"]["device"] == 0) & (archive.tables["qdisc"]["handle"] == BELOW)
     dropped = int(archive.tables["qdisc"]["drops"][queues][-1])
     assert int((ours["drops"]["link"] == 0).sum()) == dropped > 0
-    # A tap records a packet just after it has left the queue: one more may have arrived meanwhile.
+    # A tap records a departure just after the queue released the packet, so one more packet may
+    # have arrived in between.
     assert 0 < down["backlog_max_bytes"] <= 60_000 + 1514
     # The kernel's backlog at each sample never exceeds the taps' maximum.
     queue = ours["queue"]["backlog_bytes"][
@@ -216,13 +220,13 @@ def test_any_user_runs_it_where_user_namespaces_are_allowed(tmp_path: Path) -> N
         done = subprocess.run(
             as_nobody(command, 10), cwd=tmp_path, capture_output=True, text=True, check=False
         )
-        # Status 1: it was disturbed, and reports it.
+        # Exit status 1: the run reports that it was disturbed.
         if done.returncode != 1:
             break
     else:
         pytest.skip(done.stderr)
     if "can't be made here" in done.stderr:
-        # User namespaces, but no file systems or devices in them.
+        # There are user namespaces, but they allow no file systems or devices.
         pytest.skip(done.stderr)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -230,7 +234,7 @@ def test_any_user_runs_it_where_user_namespaces_are_allowed(tmp_path: Path) -> N
     assert found["runs"][0]["flows"][0]["delivered_bytes"] > 0
 
 
-# -------------------------------------------------------------------------------- what it refuses
+# --------------------------------------------------------------------------------------- refusals
 
 
 def test_every_discipline_of_a_plan_is_tried() -> None:
@@ -259,7 +263,7 @@ def test_without_netem_it_is_said_what_runs(monkeypatch: pytest.MonkeyPatch) -> 
 
     [hint] = missing(loads(DUMBBELL).with_({"bottleneck.delay": "5 ms"}))
     assert hint.endswith(namespaces.WITHOUT_NETEM)
-    # And the scenario runs.
+    # Without the delay nothing is missing.
     assert missing(loads(DUMBBELL)) == []
     monkeypatch.setattr(namespaces, "way", lambda: namespaces.ROOT)
     monkeypatch.setattr(
@@ -278,7 +282,7 @@ def test_a_discipline_is_the_same_elsewhere(words: str) -> None:
     assert found[0] == qdisc.kind
     said = found[1].split("handle 1: ")[1]
     if qdisc.tree("t0", "1:"):
-        # Its classes have lines of their own.
+        # The discipline's classes are shown on lines of their own.
         assert said == qdisc.command()
         return
     assert Qdisc.parse(said) == (qdisc if qdisc.kind != "pfifo_fast" else Qdisc.parse("pfifo_fast"))
@@ -295,7 +299,7 @@ def test_what_is_asked_in_one_namespace_is_answered_as_in_one_each() -> None:
     alone = {line for line in lines if namespaces._refusal(there, line) is not None}
     assert alone == {lines[1], lines[3]}
     assert namespaces._refused(there, lines) == alone
-    # At such a handle tc exits without a message on the lines behind.
+    # At this invalid handle tc exits and reports nothing about the lines after it.
     exits = "qdisc add dev t0 root handle many pfifo limit 10"
     assert namespaces._refused(there, [exits, *lines]) == {exits, *alone}
 
@@ -314,7 +318,7 @@ def test_what_this_kernel_lacks_is_refused_in_its_words() -> None:
         with pytest.raises(GuestError) as caught:
             engine.check(loads(DUMBBELL).with_({"bottleneck.qdisc": words}).realise(1))
         assert caught.value.problem.startswith(f"link 'down': qdisc: {kind}: ")
-        # tc's own error, in a namespace of its own.
+        # The expected text is tc's own error, from a namespace of its own.
         said = subprocess.run(
             namespaces.way().command(
                 f"{namespaces._PAIR} && tc qdisc add dev t0 root {Qdisc.parse(words).command()}"
@@ -349,7 +353,7 @@ def test_everything_missing_is_told_at_once_on_the_command_line(tmp_path: Path) 
 def test_without_root_and_user_namespaces_it_says_so(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.toml"
     scenario.write_text(DUMBBELL)
-    # The kernel makes only the user's own namespace.
+    # The kernel allows only the user's own namespace.
     done = subprocess.run(
         as_nobody(sojourn("run", str(scenario), "-e", "netns", "--json"), 1),
         cwd=tmp_path,
@@ -383,7 +387,7 @@ def test_a_missing_program_is_told_by_its_package(
     assert "iproute2" in str(registry.why_not("netns"))
 
 
-# -------------------------------------------------------------------------------- nothing is left
+# ---------------------------------------------------------------------------------------- cleanup
 
 
 def until(happened: Callable[[], Any]) -> Any:
@@ -422,8 +426,8 @@ def namespaces_of(process: Path) -> set[str]:
 
 @contextlib.contextmanager
 def held(process: Path) -> Iterator[set[str]]:
-    """A process's network namespaces except ours. They are held open, because the kernel may give
-    their numbers, which identify them, to another test's namespaces."""
+    """A process's network namespaces except ours, held open for as long as the block. The kernel
+    identifies a namespace only by a number, and would reuse a free number."""
     with contextlib.ExitStack() as files:
         own: set[str] = set()
         for name, way in ways_to_namespaces(process):
@@ -434,12 +438,12 @@ def held(process: Path) -> Iterator[set[str]]:
 
 
 def below(parent: int) -> Path | None:
-    """The run's program, once it has its namespaces."""
+    """Returns the program of the run that `parent` started, once it has created its namespaces."""
     for process in processes():
         with contextlib.suppress(OSError):
             name, rest = (process / "stat").read_text().rsplit(")", 1)
             mine = int(rest.split()[1]) == parent and name.endswith("(sojourn-guest")
-            # Two routers, two hosts, and its first namespace.
+            # Two routers, two hosts, and the namespace in which the program started.
             if mine and len(namespaces_of(process)) >= 5:
                 return process
     return None
@@ -492,14 +496,14 @@ def test_nothing_is_left_however_it_ends(how: signal.Signals, kept: bool, tmp_pa
         assert list(temporary.iterdir()) == []
         assert list(entries.iterdir()) == []
         return
-    # Only the Run's own folder exists; a requested folder is not a remainder.
+    # Only the Run's own folder is left. A folder that the user asked for is not cleaned up.
     left = [str(each) for each in temporary.iterdir()]
     assert len(left) == (0 if kept else 1)
     cleaned = subprocess.run(
         sojourn("clean", "--json"), env=environment, capture_output=True, text=True, check=False
     )
     assert cleaned.returncode == 0, cleaned.stderr
-    # The program ended with its sojourn: there was nothing to kill.
+    # The guest program ended together with sojourn, so there was no process to end.
     assert json.loads(cleaned.stdout)["removed"] == left
     assert list(temporary.iterdir()) == []
     assert list(entries.iterdir()) == []
@@ -514,7 +518,7 @@ none() {{ ! room; }}
 wait_for room || exit 11
 {command} & run=$!
 wait_for none || exit 12
-# The program and its world.
+# The program and its namespaces.
 wait_for holds || exit 13
 kill -9 $run
 wait_for room || exit 14
@@ -523,7 +527,8 @@ wait_for room || exit 14
 
 @pytest.mark.usefixtures("here", "user_namespaces")
 def test_after_kill_9_the_kernel_counts_no_namespace_of_it(tmp_path: Path) -> None:
-    """A user may have 14 namespaces: during the run 14 more fail, and after a kill they succeed."""
+    """A user may have 14 network namespaces. While the run is active the user can't create 14 more;
+    after it was killed the user can."""
     scenario, most = tmp_path / "scenario.toml", 14
     scenario.write_text(DUMBBELL.replace('"3 s"', '"600 s"'))
     script = COUNTED.format(
@@ -533,7 +538,8 @@ def test_after_kill_9_the_kernel_counts_no_namespace_of_it(tmp_path: Path) -> No
             sojourn("run", str(scenario), "-e", "netns", "-q", "-o", str(tmp_path / "out"))
         ),
     )
-    # Traffic is running: a socket with unsent data keeps its namespace until it is sent.
+    # Traffic is flowing: a socket with unsent data keeps its namespace alive until the data is
+    # sent.
     holds = 'holds() { [ -n "$(pgrep -P $run -x sojourn-guest)" ] && sleep 1; }\n'
     done = subprocess.run(
         ["unshare", "--user", "--map-root-user", "--", "sh", "-c", holds + script],
@@ -610,8 +616,8 @@ def archive(passed: Sequence[tuple[int, int]], samples: Sequence[int]) -> Archiv
 
 
 def at_rate(held: Mapping[int, int]) -> list[tuple[int, int]]:
-    """A queue that is always full at 10 Mbit/s: 1500 bytes take 1.2 ms. `held`: how much later than
-    that some packets are sent."""
+    """A queue that is always full at 10 Mbit/s: 1500 bytes take 1.2 ms. `held` maps a packet's
+    number to its additional delay in ns."""
     now, passed = 0, []
     for number in range(2000):
         now += 1_200_000 + held.get(number, 0)

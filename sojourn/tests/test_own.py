@@ -1,4 +1,5 @@
-"""A discipline of one's own: its decisions, refused code, and engines."""
+"""A user's own queue discipline: its decisions, the code that is refused, and the engines it runs
+on."""
 
 from __future__ import annotations
 
@@ -93,7 +94,7 @@ def test_a_class_that_takes_long_for_each_packet_can_be_stopped(tmp_path: Path) 
 
     with pytest.raises(_core.Cancelled):
         find("sim").tables(loaded.realise(1), stop)
-    # The first 65 536 events would be all of the run.
+    # A check after 65 536 events would come only at the end of the run.
     assert reached[0] < 1_000_000_000
 
 
@@ -121,7 +122,7 @@ def test_a_scenario_sets_the_numbers_of_a_class(tmp_path: Path) -> None:
         return int(table["dropped_packets"].sum())
 
     assert dropped("limit 10") > dropped("limit 1000") == 0
-    # The array is as long as its setting.
+    # The class sets its array's length from this setting.
     assert dropped("queues 1 limit 10") > 0
 
 
@@ -176,7 +177,7 @@ METHODS = (
 ) + "".join(
     f"\n    def tree{i}(self):\n" + f"        self.tree{i - 1}()\n" * 10 for i in range(1, 5)
 )
-"""`tree` has 2000 turns and ends in 20 million calls."""
+"""`tree` loops 2000 times, which makes 20 million calls."""
 
 
 def test_what_fails_ends_as_a_sentence_with_its_line(tmp_path: Path) -> None:
@@ -188,7 +189,7 @@ def test_what_fails_ends_as_a_sentence_with_its_line(tmp_path: Path) -> None:
         with pytest.raises(UserError) as raised:
             columns(scenario(tmp_path, source, f"own.py:Mine case {i}"))
         problem = raised.value.problem
-        if "tree" in body:  # the line is of the call that was one too many
+        if "tree" in body:  # the line is in the call that exceeded the limit
             line = int(problem.split(":")[1])
             assert "def tree" in source.splitlines()[line - 1]
         assert problem.startswith(f"own.py:{line}: Mine.dequeue failed at 0."), problem
@@ -236,7 +237,7 @@ def test_what_is_not_of_the_language_is_refused_with_its_line(source: str, why: 
 
 
 class _Circle:
-    """Python finalises it in whichever thread runs the collection."""
+    """Its finalizer runs Python code in whichever thread collects it."""
 
     def __init__(self) -> None:
         self.me = self
@@ -246,7 +247,7 @@ class _Circle:
 
 
 def test_threads_may_read_files_at_once() -> None:
-    # In Python 3.11 ast.parse failed in a few of a hundred cases (gh-106905).
+    # In Python 3.11, ast.parse failed a few times in a hundred here (gh-106905).
     source = CODEL.read_text()
 
     def read(_: int) -> str:
@@ -286,7 +287,7 @@ REFUSED_BY_KIND = [
     (dequeuing("while True:\n    if link.now > 5:\n        break\n    x = 1\nreturn x"), "own.py:13: x may"),
     (dequeuing("for i in range(3):\n    if i:\n        self.x = y\n    y = i\nreturn 0"), "own.py:11: y may"),
     (dequeuing("x += 1\nreturn 0"), "own.py:9: x may not be set here"),
-    # returned values
+    # return values
     (dequeuing("x = 1"), "own.py:8: dequeue returns nothing"),
     (branch("return PASS", "self.x = 1"), "own.py:8: dequeue returns a number on some ways"),
     (branch("return", "return PASS"), "own.py:8: dequeue returns a number on some ways"),
@@ -301,7 +302,7 @@ REFUSED_BY_KIND = [
     (dequeuing("return link.queue_packets[0.5]"), "own.py:9: an index is of whole numbers"),
     (dequeuing("return packet.bytes & 1.5"), "own.py:9: & is of whole numbers"),
     (dequeuing("for i in range(2.5):\n    pass\nreturn 0"), "own.py:9: range is of whole numbers"),
-    # views
+    # the arguments of a method
     (dequeuing("link = packet\nreturn 0"), "own.py:9: link is an argument that stays"),
     (dequeuing("self = 3\nreturn 0"), "own.py:9: self is an argument that stays"),
     (dequeuing("x = packet\nreturn 0"), "own.py:9: packet is not a number"),
@@ -410,7 +411,7 @@ def test_fields_and_variables_may_have_any_name_but_python_s_own(tmp_path: Path)
 
 
 def test_a_function_need_not_end_where_numba_asks_for_an_end(tmp_path: Path) -> None:
-    # Either raises at its first packet, with our message.
+    # Both fail at the first packet, with a message of ours.
     called = dequeuing("return self.f()") + "\n    def f(self):\n        raise ValueError('no')\n"
     for source, why in ((dequeuing("while True:\n    pass"), "loops"), (called, "raised: no")):
         with pytest.raises(UserError, match=rf"Mine.dequeue failed at 0\.\d+ s of the run: {why}"):
@@ -447,7 +448,8 @@ SUMS = [
     ids=["some", "more"],
 )
 def test_whole_numbers_are_python_s_or_a_failure(numbers: list[int]) -> None:
-    """Each operation on each pair in one class: a field selects the case and gets the result."""
+    """One class has all operations on all pairs. Its field `case` selects the operation, and `got`
+    is the result."""
     cases = "".join(
         f"        if self.case == {i}:\n            self.got = {text}\n"
         for i, (text, _) in enumerate(SUMS)
@@ -486,7 +488,7 @@ def test_whole_numbers_are_python_s_or_a_failure(numbers: list[int]) -> None:
             assert "64 bits" in got or "division" in got, (text, a, b, got)
 
 
-# -------------------------------------------------------------------------------- where it runs
+# ---------------------------------------------------------------------------------------- engines
 
 
 def test_a_run_keeps_the_source_and_is_verified_without_the_file(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""A congestion control of one's own: its decisions, refused code, and engines."""
+"""A user's own congestion control: its decisions, the code that is refused, and the engines it runs
+on."""
 
 from __future__ import annotations
 
@@ -124,8 +125,8 @@ def alone(tmp_path: Path, source: str, control: str, duration: str = "10 s") -> 
 
 
 def test_samples_are_what_the_path_delivers(tmp_path: Path) -> None:
-    # Ten segments in a round trip of 40 ms, the transmission of some, and ACKs for every second
-    # one.
+    # The round trip is 40 ms plus the transmission of some of the ten segments. The receiver
+    # acknowledges every second segment.
     loaded = alone(tmp_path, DELIVERIES, "cc.py:Deliveries", "4 s")
     made = run(loaded.with_({"flow.new.tcp.initial_window": 10}))
     round_trip = 2.0 * 10 * 1448 / made.table("flows")["delivered_bytes"][0]
@@ -146,7 +147,7 @@ def test_one_that_goes_by_the_rate_fills_the_path_and_no_buffer(tmp_path: Path) 
     cubic_goodput, cubic_delay = numbers("cubic")
     assert goodput > 0.95 * cubic_goodput
     assert delay < 60 < 500 < cubic_delay
-    # It does not react to loss.
+    # This control does not react to loss.
     lossy = {"bottleneck.down.loss": "1 %"}
     assert numbers("cc.py:Rate", **lossy)[0] > 0.9 * goodput
     assert numbers("cubic", **lossy)[0] < 0.7 * goodput
@@ -261,7 +262,7 @@ def test_a_file_that_is_not_there_is_told_with_its_place(tmp_path: Path) -> None
         sojourn.load(tmp_path / "cc.toml")
 
 
-# -------------------------------------------------------------------------------- where it runs
+# ---------------------------------------------------------------------------------------- engines
 
 
 def test_a_run_keeps_the_source_and_is_verified_without_the_file(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""A discipline or congestion control of one's own is compared like any other, and shown by its
-name."""
+"""A user's own discipline or congestion control is compared like any other, and shown by its
+class's name."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Early(Late):
 def made(
     path: Path, words: str, label: str = "", code: str = LATE, rate: int = 20, **settings: str
 ) -> Run:
-    """A Run of a discipline with this text in the scenario."""
+    """A Run of the discipline `words`, as a scenario writes them."""
     file = words.partition(":")[0]
     own = f"[code]\n{file!r} = '''{code}'''\n" if ".py:" in words else ""
     text = (
@@ -42,7 +42,7 @@ def made(
         f'rate = "{rate} Mbit/s"\nqdisc = "{words}"\n[[flow]]\nkind = "bulk"\n{own}'
     )
     given = tuple((key.replace("_", "."), value) for key, value in settings.items())
-    # Runs with equal tables count as the same.
+    # Runs with equal tables count as the same Run, so each gets other numbers.
     pings = 50 + sum(f"{words} {label} {code}".encode()) % 97
     shape = Shape(words, label=label, ping_ms=pings, title="A line", scenario=text, settings=given)
     return synthetic.run(path, shape)
@@ -76,7 +76,7 @@ def test_a_time_that_only_the_scenario_says_has_its_unit(tmp_path: Path) -> None
         "Late target 5ms least 1500us room 9000",
         "pfifo limit 1000",
     ]
-    # A label may be the scenario's text.
+    # A label may also be the scenario's text.
     plain = "mine.py:Late target 5000000"
     assert "Late target 5ms" in names(made(tmp_path / "c", plain, plain), runs[1])
 
@@ -85,7 +85,7 @@ def test_classes_of_one_name_in_two_files_are_called_with_their_files(tmp_path: 
     both = ["mine.py:Late", "a/mine.py:Late"]
     runs = [made(tmp_path / str(i), words, words) for i, words in enumerate(both)]
     assert set(names(*runs)) == set(both)
-    # So may a class with the name of a discipline.
+    # A class with the name of a discipline also keeps its file.
     assert shortened(["x.py:red", "x.py:Late"]) == {"x.py:red": "x.py:red", "x.py:Late": "Late"}
 
 
@@ -99,7 +99,7 @@ def test_a_file_that_changed_is_another_choice(tmp_path: Path) -> None:
 
 
 def sweep(path: Path, code: str = LATE) -> list[Run]:
-    """Two disciplines, one of them one's own, at two rates."""
+    """Two disciplines at two rates; one is the user's own."""
     return [
         made(
             path / f"{i}-{rate}",

@@ -1,4 +1,4 @@
-"""Captures: another program reads the simulator's tables from them."""
+"""Captures: other programs read in them what the simulator's tables contain."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _run(
 
 
 def _packets(content: bytes) -> list[tuple[int, dpkt.ip.IP]]:
-    """Times in ns, and packets, by another reader of the format."""
+    """Returns times in ns and packets, read by another implementation of the format."""
     reader = dpkt.pcapng.Reader(io.BytesIO(content))
     assert reader.datalink() == dpkt.pcap.DLT_EN10MB
     return [(round(float(at) * 1e9), dpkt.ethernet.Ethernet(frame).data) for at, frame in reader]
@@ -105,7 +105,7 @@ def test_segments_say_what_the_sender_said(lossy: Run) -> None:
         assert options.get(5, b"") == sacks
         syn = row["mss"] is not None
         assert (2 in options, 3 in options, 4 in options) == (syn, syn, syn)
-        # The rest behind the header is data.
+        # Everything after the header is data.
         assert packet.len - 20 - 4 * segment.off == row["payload_bytes"]
         seen.update(syn=syn, sacks=bool(sacks), data=row["payload_bytes"] > 0)
         seen.update(pushed=bool(segment.flags & 8))
@@ -169,7 +169,7 @@ def test_the_data_of_a_connection_are_one_stream(lossy: Run) -> None:
     acked = lossy.table("headers", 1).filter(
         (pl.col("flow") == "web") & (pl.col("reply") == 1) & (pl.col("connection") == 3)
     )
-    assert acked["ack"].max() == 50_001, "a short last segment ends where its data do"
+    assert acked["ack"].max() == 50_001, "a short last segment ends with its data"
 
 
 def test_accurate_feedback_is_in_the_flags_and_in_an_option(tmp_path: Path) -> None:
@@ -179,7 +179,8 @@ def test_accurate_feedback_is_in_the_flags_and_in_an_option(tmp_path: Path) -> N
     counted = [int.from_bytes(each[3:6]) for each in options if len(each) >= 6]
     assert sorted(counted) == counted
     assert counted[-1] > 100_000, "bytes with CE"
-    # In order 1: ECT(1), CE, ECT(0). Those of ECT begin with 1 (RFC 9768 §3.2.1).
+    # Order 1: ECT(1), CE, ECT(0). The counters of ECT(0) and ECT(1) start at 1 (RFC 9768, section
+    # 3.2.1).
     [answer] = [
         o for p, o in zip(packets, options, strict=True) if p.data.flags & 0x12 == 0x12 and o
     ]
@@ -197,7 +198,8 @@ def test_wireshark_reads_ae_and_the_option_as_the_table_has_them(tmp_path: Path)
     run = _run(tmp_path, "dualpi2", "prague", '"accecn"')
     file = tmp_path / "a.pcapng"
     file.write_bytes(capture(run, 1))
-    # For an answer to a SYN it shows the three flags, for later segments their value: ACE.
+    # tshark shows the three flags of a SYN-ACK separately. Of later segments it shows their value,
+    # ACE.
     flags = ["tcp.flags.ae", "tcp.flags.cwr", "tcp.flags.ece"]
     fields = ["tcp.flags.ace", *flags]
     fields += [f"tcp.options.acc_ecn.e{name}" for name in ("e1b", "ceb", "e0b")]
@@ -250,7 +252,7 @@ def test_wireshark_has_no_complaint(lossy: Run, tmp_path: Path) -> None:
         return len(done.stdout.splitlines())
 
     assert matching("_ws.malformed or ip.checksum.status==0") == 0
-    # Drops are before the capture.
+    # Dropped packets are not in the capture.
     complaint = "_ws.expert.severity >= 0x600000"
     expected = "tcp.analysis.lost_segment or tcp.analysis.out_of_order or tcp.analysis.flags"
     assert matching(f"({complaint}) and not ({expected})") == 0

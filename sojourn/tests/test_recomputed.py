@@ -25,7 +25,7 @@ from sojourn.scenario import Scenario
 MS = 1_000_000
 QUANTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
 NARROW = 1 / 128
-"""The width of a histogram's bin over its least value."""
+"""The ratio of a histogram bin's width to its lower bound."""
 
 # --------------------------------------------------------------------------------------- scenarios
 
@@ -148,11 +148,11 @@ class Added:
         )
 
     def whole_intervals(self, table: str) -> bool:
-        """Whether an interval ends at the end of the warm-up."""
+        """Whether the warm-up ends at the end of an interval."""
         return self.warmup == 0 or self.warmup in self.tables[table]["t_ns"]
 
     def grown(self, flow: str, column: str) -> int:
-        """The growth of a total in a flow's time line."""
+        """Returns the increase of a total in a flow's time line."""
         line = self.tables["flow"].filter(pl.col("flow") == flow)
         before = line.filter(pl.col("t_ns") == self.warmup)[column]
         return int(line[column][-1]) - (int(before.item()) if len(before) else 0)
@@ -206,7 +206,7 @@ def quantiles_lie_in_their_bins(times: Mapping[str, float], samples: np.ndarray[
 def flow_adds_up(flow: Mapping[str, Any], added: Added) -> None:
     assert math.isnan(flow["loss_rate"]) or 0 <= flow["loss_rate"] <= 1
     if flow["kind"] in ("udp", "onoff", "video"):
-        # There is no reverse traffic, so every drop is one of its packets.
+        # The flow has no replies, so each drop is one of its own packets.
         lost = added.rows("drops", "flow", flow["name"]).filter(pl.col("marked") == 0).height
         received = (
             added.tables["flows"].filter(pl.col("flow") == flow["name"])["received_packets"].item()
@@ -253,7 +253,8 @@ def probe_adds_up(probe: Mapping[str, Any], added: Added) -> None:
         rtt = probe["rtt_ms"]
         assert (rtt["min"], rtt["max"]) == (samples[0] / 1e6, samples[-1] / 1e6)
         assert rtt["mean"] == pytest.approx(int(samples.sum()) / len(samples) / 1e6, rel=1e-12)
-        # Every packet of a ping has the same size, so none is faster than through empty queues.
+        # All packets of a ping have the same size, so no round trip is shorter than through empty
+        # queues.
         assert probe["base_rtt_ms"] <= rtt["min"]
 
 

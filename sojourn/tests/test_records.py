@@ -1,4 +1,5 @@
-"""Runs on disk: complete or absent, never over another's files, readable while they grow."""
+"""Runs on disk: written completely or not at all, never over a user's files, and readable while
+they grow."""
 
 import dataclasses
 import errno
@@ -132,7 +133,7 @@ def test_meta_names_a_seed_only_when_its_tables_are_in_place(
 def test_what_a_killed_process_left_behind_is_not_a_seed(tmp_path: Path) -> None:
     small_run(tmp_path / "run", seeds=(1,))
     (tmp_path / "run" / ".seed-2.4242").mkdir()
-    (tmp_path / "run" / "seed-3").mkdir()  # renamed, but meta.json not yet written
+    (tmp_path / "run" / "seed-3").mkdir()  # renamed, but without its entry in meta.json
     assert Run.open(tmp_path / "run").seeds == (1,)
     assert Run.open(tmp_path / "run").table("links")["seed"].to_list() == [1]
 
@@ -299,10 +300,10 @@ def test_while_tables_are_held_each_is_read_once(
     )
     with records.holding([run]), records.holding([run]):
         tables = [run.table("links"), run.table("links"), run.table("flows", 1)]
-        assert read.count("links.parquet") == 2, "one of each seed"
+        assert read.count("links.parquet") == 2, "one file per seed"
     assert tables[0].equals(tables[1])
     run.table("links", 1)
-    assert read.count("links.parquet") == 3, "and no longer than that"
+    assert read.count("links.parquet") == 3, "read again after the block"
 
 
 def test_no_more_is_held_than_there_is_room_for(tmp_path: Path) -> None:

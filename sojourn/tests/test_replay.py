@@ -1,12 +1,15 @@
-"""Decision by decision: recordings of the kernel's queues, replayed through ours.
+"""Recordings of the kernel's queues, replayed through our disciplines and compared decision by
+decision.
 
-The files in `recordings` were made by `sojourn replay` on Linux 6.12 (three or four CUBIC flows and
-a ping, 5 s at 2 or 4 Mbit/s or 9 s at 1 Mbit/s). They contain the kernel's decisions, so the
-comparison runs everywhere; where a guest is ready, they are recorded anew. Files named after their
-subject also have the kernel's hashes and memory charges: `fq_codel_flows` (five flows in three of
-four queues), `fq_codel_memory` (40 000 bytes, data and ACKs), `fq_codel_tie` (0.4 s at 100 Mbit/s),
-`red_htb` (0.4 s below a shaper); `cake_hosts` (with each packet's hosts), `cake_overhead` (PPPoA,
-52 bytes that take two cells), `codel_htb` (below 1 817 003 bit/s).
+`sojourn replay` made the files in `recordings` on Linux 6.12: three or four CUBIC flows and a ping,
+5 s at 2 or 4 Mbit/s or 9 s at 1 Mbit/s. The files contain the kernel's decisions, so the comparison
+runs everywhere. Where a guest is ready, the tests also make new recordings.
+
+Files that are named after their subject also contain the kernel's hashes and its charges for
+memory: `fq_codel_flows` (five flows in three of four queues), `fq_codel_memory` (40 000 bytes, data
+and ACKs), `fq_codel_tie` (0.4 s at 100 Mbit/s), `red_htb` (0.4 s below a shaper), `cake_hosts`
+(each packet's hosts), `cake_overhead` (PPPoA, 52 bytes that take two cells) and `codel_htb` (below
+1 817 003 bit/s).
 """
 
 import json
@@ -134,7 +137,8 @@ def test_a_recording_has_something_to_decide(name: str) -> None:
 def test_as_much_is_drawn_as_ours_would_expect(name: str) -> None:
     draws = compare(recording(name)).draws
     assert draws is not None
-    # Three standard deviations: of a recording that is given, this is not a matter of chance.
+    # The bound is three standard deviations. The recording is fixed, so the test can't fail by
+    # chance.
     assert abs(draws.drawn - draws.expected) < 1.5 * draws.ci95
     assert draws.drawn > 10
 
@@ -147,8 +151,7 @@ def test_dualpi2_s_step_is_no_draw_and_the_start_of_its_timer_is_found() -> None
     step = ours.cause == _core.CAUSES.index("ce_threshold")
     assert np.isnan(ours.chance[marked]).sum() > 100
     assert (marked & step).sum() + np.isfinite(ours.chance[marked]).sum() <= marked.sum()
-    # Among starts a 16th of a period apart and others, the chosen start makes the draws most
-    # likely.
+    # The chosen start makes the draws at least as likely as any start at a 16th of a period.
     starts = replaying._starts(one)
     likely = [replaying._likelihood(one, replaying._started(one, at)) for at in starts]
     assert len(starts) == 16
@@ -160,7 +163,7 @@ def test_sfq_s_key_is_changed_where_the_recorded_one_may_have_been() -> None:
     one = changed(recording("sfq-noecn"), perturb=1, divisor=65_536)
     starts = replaying._starts(one)
     assert np.diff(starts).tolist() == [4_000_000] * 255
-    # Packets that are hashed anew leave in another order.
+    # Another time of the key change causes another order of departures.
     at_each = {tuple(replaying._started(one, at).order.tolist()) for at in starts[::16]}
     assert len(at_each) > 4
 
@@ -168,10 +171,10 @@ def test_sfq_s_key_is_changed_where_the_recorded_one_may_have_been() -> None:
 def test_pie_s_timer_is_started_where_all_agrees() -> None:
     one = recording("pie-ecn")
     starts = replaying._starts(one)
-    # 15 ms are four jiffies, and the timer expires each fifth.
+    # 15 ms are four jiffies, and the timer expires every fifth jiffy.
     assert np.diff(starts).tolist() == [4_000_000] * 4
     agreeing = [int(replaying._same(one, replaying._started(one, at)).sum()) for at in starts]
-    # Several starts may agree on a short recording.
+    # On a short recording several starts may agree.
     assert min(agreeing) < max(agreeing) == len(one.trace)
 
 
@@ -202,7 +205,7 @@ def ten_times_as_fast(one: Recording) -> Recording:
 
 
 def own_recording(one: Recording, seed: int) -> Recording:
-    """What our link does to a recording's arrivals with random draws of its own."""
+    """Returns the recording that our link makes of the same arrivals, with draws of its own."""
     trace = one.trace
     (start,) = replaying._starts(one)
     columns = (trace.t_ns + start, trace.flow, trace.bytes, trace.ds)
@@ -234,16 +237,16 @@ def test_flows_share_a_queue_where_the_kernel_s_did() -> None:
     # reciprocal_scale(hash, flows).
     assert len(np.unique(one.trace.hash * 4 >> 32)) == 3
     assert compare(one).agrees
-    # Without the kernel's hashes, flows that shared one of four queues do not share one of ours.
+    # Without the kernel's hashes the replay doesn't know which flows share a queue.
     assert not compare(lacking(one, "hash")).agrees
 
 
 def test_cake_shares_among_the_hosts_of_the_recording() -> None:
     one = recording("cake_hosts-ecn")
-    # Each isolation serves another queue next.
+    # Each other isolation mode selects another queue as the next one.
     for isolation in ("flows", "srchost", "dsthost", "dual-srchost", "dual-dsthost"):
         assert not compare(changed(one, isolation=isolation)).agrees, isolation
-    # Hosts are needed to replay sharing by hosts, but not by flows.
+    # Isolation by hosts needs the recording's hosts; isolation by flows doesn't.
     for column in ("source", "destination"):
         with pytest.raises(UserError, match="shares among hosts, and this recording") as refused:
             compare(lacking(one, column))
@@ -280,8 +283,8 @@ def test_memory_is_counted_as_the_kernel_charged_it() -> None:
     assert trace.truesize is not None
     assert compare(one).agrees
     assert not compare(lacking(one, "truesize")).agrees
-    # Charges of crates/units for a full segment, a bare ACK with up to three blocks and a small
-    # datagram (ping, 84 bytes; UDP, 400).
+    # The memory charges of crates/units for a full segment, a bare ACK with up to three SACK blocks
+    # and a small datagram (ping, 84 bytes; UDP, 400).
     for size, truesize in ((1500, {2280}), (52, {2, 832}), (64, {2}), (84, {832}), (400, {1280})):
         assert set(trace.truesize[trace.bytes == size].tolist()) <= truesize, size
 
@@ -314,7 +317,7 @@ def test_where_red_has_no_choice_a_recording_can_t_talk_it_into_one() -> None:
 
 
 def changed(one: Recording, **changes: Any) -> Recording:
-    """The recording of another link."""
+    """The same recording with changed settings of its link."""
     link = json.loads(one.link.to_json())
     for key, value in changes.items():
         if key in link:
@@ -383,8 +386,8 @@ def test_another_queue_decides_otherwise(name: str, changes: dict[str, Any]) -> 
 
 def test_a_queue_below_a_shaper_sees_the_packets_that_a_root_does_not() -> None:
     one = recording("fq_codel-noecn")
-    # As fast as the wire, with a burst of one packet: it never delays a packet that the wire would
-    # send.
+    # As fast as the wire, with a burst of one packet: the shaper never delays a packet that the
+    # wire would send.
     shaper = {
         "bps": 10**9,
         "burst_bytes": 2000,
@@ -399,7 +402,7 @@ def test_a_queue_below_a_shaper_sees_the_packets_that_a_root_does_not() -> None:
 def test_whole_ticks_of_the_kernel_s_clock_make_no_difference() -> None:
     one = recording("codel-bql")
     assert compare(replace(one, zero_ns=one.zero_ns + 16_000_000)).agrees
-    # But half a tick of 4 ms matters: it decides when BQL reduces its slack.
+    # A part of the kernel's 4 ms tick makes a difference: it decides when BQL reduces its slack.
     assert not all(
         compare(replace(one, zero_ns=one.zero_ns + shift * 10**6)).agrees for shift in (1, 2, 3)
     )
@@ -424,7 +427,8 @@ MS = 1_000_000
 
 
 def by_hand(**columns: list[int]) -> Recording:
-    """Four packets: one is sent at once, one waits, one finds no room, one arrives later."""
+    """Four packets: the first is sent at once, the second waits, the third finds a full queue, the
+    fourth arrives later."""
     usual = {
         "t_ns": [0, 0, 0, 5 * MS],
         "flow": [0] * 4,
@@ -511,7 +515,7 @@ def test_both_sides_are_told_of_the_first_difference() -> None:
 def test_a_difference_tells_of_a_young_kernel_and_of_draws_that_nobody_saw() -> None:
     young = changed(recording("fq_codel-noecn"), quantum=3000)
     differences = {age_s: compare(replace(young, zero_ns=age_s * 10**9)).first for age_s in (1, 2)}
-    # 16 intervals of 100 ms.
+    # 16 intervals are 1.6 s.
     assert all(differences.values())
     assert "up for less than 16 intervals" in differences[1].words  # type: ignore[union-attr]
     assert "intervals" not in differences[2].words  # type: ignore[union-attr]
@@ -594,12 +598,12 @@ def test_arrivals_that_make_no_sense_are_refused() -> None:
 
 def test_rows_of_packets_become_a_trace() -> None:
     rows = {
-        # Sent, marked, dropped while it waited, refused, still waiting, arrived after the end.
+        # Sent, marked, dropped from the queue, refused, still in the queue, arrived after the end.
         "t_before_ns": [10, 20, 30, 40, 50, 1001],
         "t_after_ns": [15, 25, -1, -1, 2000, 1002],
         "t_gone_ns": [-1, -1, 45, 40, -1, -1],
         "refused": [0, 0, 0, 1, 0, 0],
-        # The last but one belongs to the way back, the last one to no flow of the scenario.
+        # The fourth packet is on the way back; the fifth belongs to no flow of the scenario.
         "flow": [0, 0, 0, 0, -1, 0],
         "reverse": [0, 0, 0, 1, 0, 0],
         "bytes": [1500] * 6,
@@ -618,7 +622,8 @@ def test_rows_of_packets_become_a_trace() -> None:
     assert trace.fate.tolist() == [SENT, MARKED, DROPPED, REFUSED, WAITS]
     assert trace.left_ns.tolist() == [15, 25, 45, 40, -1]
     assert trace.after.tolist() == [0, 1, 2, 2, 2]
-    # A refused packet leaves on arrival, though another one was sent in between.
+    # A refused packet counts as leaving when it arrives, even if another packet was sent in
+    # between.
     assert trace.order.tolist() == [0, 1, 2, 2, -1]
     assert trace.hash is not None
     assert trace.hash.tolist() == [7] * 5
@@ -886,7 +891,7 @@ kind = "ping"
 
 
 def recorded_anew(qdisc: str, ecn: str, **others: str) -> list[Compared]:
-    """Recorded in a guest, with other values of the bottleneck."""
+    """Records in a guest, with these values of the bottleneck, and compares."""
     if reason := ready("uml").why_not:
         pytest.skip(reason)
     scenario = loads(SCENARIO.format(qdisc=qdisc, ecn=ecn))
@@ -916,7 +921,8 @@ def test_a_kernel_of_now_decides_as_ours(qdisc: str, ecn: str) -> None:
 
 @pytest.mark.guest
 def test_a_full_packet_is_as_long_as_the_link_layer_says() -> None:
-    # pie drops nothing early if fewer than two packets are queued. At 1 Mbit/s two often are.
+    # pie doesn't drop early with fewer than two packets in the queue. At 1 Mbit/s there are often
+    # two.
     for outcome in recorded_anew("pie", "false", rate="1 Mbit/s", link_layer="none"):
         assert outcome.first is None, outcome.first.words
         assert outcome.kernel.refused > 10
@@ -938,7 +944,7 @@ LINES = [
     *("ethernet ether-vlan ether-vlan", "overhead 0"),
     *sorted({word for word, _ in QDISCS["cake"].words(None)} & set(LINK_LAYERS)),
 ]
-"""cake's options about a line."""
+"""cake's options for a link layer."""
 
 
 @pytest.mark.long

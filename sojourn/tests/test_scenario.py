@@ -1449,7 +1449,7 @@ def test_dctcp_and_prague_have_the_ecn_that_they_need_and_are_not_taken_without(
         (True, False),
         (True, True),
     ]
-    assert asked("prague", "ecn = true") == (True, True), "it asks for more than that"
+    assert asked("prague", "ecn = true") == (True, True), "prague already implies accecn"
     assert asked("dctcp", 'ecn = "accecn"') == (True, True)
     for control in ("dctcp", "prague"):
         text = f"{HEAD}[[flow]]\n{of(control, 'ecn = false')}"

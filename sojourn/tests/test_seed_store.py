@@ -88,7 +88,7 @@ def entries(place: Path) -> list[Path]:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """Every file of a Run, or of several."""
+    """Every file of a Run, or of a folder with several."""
     files = (file for file in folder.rglob("*") if file.is_file())
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
@@ -102,7 +102,7 @@ def test_a_run_of_stored_seeds_has_the_bytes_of_one_made_fresh(
     first = run(scenario(), out=tmp_path / "first")
     assert sorted(ran) == [1, 2, 3]
     taken = run(scenario(), out=tmp_path / "taken")
-    assert sorted(ran) == [1, 2, 3], "none was run again"
+    assert sorted(ran) == [1, 2, 3], "no seed ran again"
     fresh = run(scenario(), out=tmp_path / "fresh", fresh=True)
     assert sorted(ran) == [1, 1, 2, 2, 3, 3]
 
@@ -116,7 +116,7 @@ def test_a_run_of_stored_seeds_has_the_bytes_of_one_made_fresh(
 def test_its_summary_is_that_of_the_tables(place: Path, tmp_path: Path) -> None:
     first = run(scenario(), out=tmp_path / "first")
     taken = run(scenario(), out=tmp_path / "taken")
-    assert taken.numbers, "the numbers came with the tables"
+    assert taken.numbers, "the store has the numbers, too"
     summary = metrics.summary(taken).to_dict()
     assert summary == metrics.summary(first).to_dict()
     assert summary == metrics.summary(Run.open(taken.path)).to_dict()
@@ -202,7 +202,7 @@ def test_what_can_not_be_trusted_or_ran_in_real_time_is_not_kept(
     assert SeedStore().holds_any()
 
 
-# ------------------------------------------------------------------------------- what was stopped
+# ------------------------------------------------------------------------------- interrupted runs
 
 
 def interrupted_after(seeds: int) -> Callable[[Progress], None]:
@@ -222,9 +222,7 @@ def test_the_same_call_adds_to_its_folder_what_is_missing(
     core = _core.run
 
     def waits(realised: Realised, reached: Callable[[int], bool] | None) -> Any:
-        assert len(ran) < 4 or interrupted.wait(PATIENCE_S), (
-            "the fifth seed ends when Ctrl-C was heard"
-        )
+        assert len(ran) < 4 or interrupted.wait(PATIENCE_S), "the fifth seed waits for Ctrl-C"
         return core(realised, reached)
 
     def progress(now: Progress) -> None:
@@ -244,7 +242,7 @@ def test_the_same_call_adds_to_its_folder_what_is_missing(
     SeedStore().clear()
     news: list[Progress] = []
     made = run_all(swept, seeds=3, out=out, progress=news.append)
-    assert len(ran) == 6 - finished, "what was there is not made again, store or not"
+    assert len(ran) == 6 - finished, "finished seeds don't run again, even without the store"
     assert (news[0].there, news[0].runs) == (finished, 6 - finished)
     assert [each.seeds for each in made] == [(1, 2, 3)] * 2
     assert [each.seeds for each in Run.find(out)] == [(1, 2, 3)] * 2
@@ -321,7 +319,7 @@ def test_what_is_killed_loses_at_most_what_was_running_and_the_same_command_goes
     process = subprocess.Popen(command(*words), stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + PATIENCE_S
     while not (place.is_dir() and len(entries(place)) >= 2):
-        assert process.poll() is None, "it was killed before its end"
+        assert process.poll() is None, "it ended before it was killed"
         assert time.monotonic() < deadline
         time.sleep(0.005)
     process.send_signal(end)
@@ -365,7 +363,7 @@ def test_a_process_that_is_killed_as_it_puts_leaves_a_store_that_works(
     store.set_bound(400_000)
     seed = kept_seed(5000)
     store.put(KEY, seed)
-    # The next ticket triggers a count.
+    # The next ticket triggers a count of the whole store.
     (place / "tickets").write_bytes(b"." * stores.TICKETS)
     program = [sys.executable, "-c", KILLED, KEY, str(place / KEY), when]
     if when == "writing":
@@ -419,7 +417,7 @@ def test_a_damaged_seed_is_removed(place: Path) -> None:
     (place / KEY).write_bytes(whole + b"x")
     assert store.take(KEY) is None
     (place / KEY[::-1]).write_bytes(whole)
-    assert store.take(KEY[::-1]) is None, "under another's name"
+    assert store.take(KEY[::-1]) is None, "stored under another key"
 
 
 def test_a_seed_that_was_damaged_is_made_anew(place: Path, ran: list[int]) -> None:
@@ -441,7 +439,7 @@ def test_the_bound_holds_and_what_was_not_taken_for_longest_goes_first(place: Pa
         store.put(name, kept_seed(size))
         # File times may be no finer than a few ms.
         os.utime(place / name, (number, number))
-        assert store.take(names[0]) is not None, "it is in use"
+        assert store.take(names[0]) is not None, "used most recently"
         assert store.holding().bytes <= bound
     left = [file.name for file in entries(place)]
     assert left == [names[0], *names[300 - len(left) + 1 :]]

@@ -288,7 +288,7 @@ def test_a_format_prints_the_table_alone(invoke: Invoke) -> None:
     code, out, _ = invoke(
         "run", "home-uplink", "--set", "duration=6 s", "-q", "-o", "md", "--format", "md"
     )
-    assert "ping p95 ms | call late %" in out, "of one cell nothing differs, and all is shown"
+    assert "ping p95 ms | call late %" in out, "with one cell all columns are shown"
     code, out, _ = invoke("run", "sweep.toml", "-o", "two", "--format", "json")
     assert json.loads(out)["schema"] == "sojourn/cells/1"
 

@@ -1,9 +1,9 @@
-"""Compares sojourn's parser with tc(8) itself, option by option: sojourn accepts what tc accepts,
-except for the listed options.
+"""Compares sojourn's parser with tc(8) itself, option by option. Both accept the same options,
+except for the listed ones.
 
-tc parses all options of a command before it looks up the device. So with a missing device its error
-shows whether it accepted the options, without root and without the kernel's modules. The lists are
-those of iproute2 6.1; differences of a newer one are not faults.
+The parser of tc reads all options of a command before it looks up the device. So with a missing
+device its error shows whether it accepted the options, without root and without the kernel's
+modules. The lists are those of iproute2 6.1; differences of a newer one are not faults.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ pytestmark = pytest.mark.skipif(TC is None, reason="there is no tc here: apt-get
 NOBODY = "nosuchdevice"
 READ = f'Cannot find device "{NOBODY}"'
 SENT = "We have an error talking to the kernel"
-"""tc parses a filter's action after it has found the device, so this needs an existing one, without
-the qdisc of the filter."""
+"""tc parses a filter's action after it has found the device. So the command needs an existing
+device; the filter's qdisc may be missing."""
 POLICING = "filter replace dev lo parent 7ffe: matchall action"
 ORACLE = (6, 1)
 """The version of iproute2 for the lists."""
 
 OTHER_LINES = {
-    "pfifo_fast": "tc has no words for it; the limit is the device's",
-    "drr": "tc makes its classes and filters by commands of their own",
-    "gred": "tc makes its virtual queues and filters by commands of their own",
-    "mq": "tc makes what is on each queue by commands of their own",
-    "dualpi2": "iproute2 6.1 does not know it",
-    "cake_mq": "iproute2 6.1 does not know it",
+    "pfifo_fast": "tc has no options for it; its limit is the device's",
+    "drr": "tc makes its classes and filters by separate commands",
+    "gred": "tc makes its virtual queues and filters by separate commands",
+    "mq": "tc sets the discipline of each queue by a separate command",
+    "dualpi2": "iproute2 6.1 does not have it",
+    "cake_mq": "iproute2 6.1 does not have it",
 }
 """Disciplines whose line differs from tc's."""
 YOUNGER = {"fq bands", "fq priomap", "fq weights"}
@@ -63,7 +63,7 @@ UNNAMED = (
 
 
 def asked(lines: Sequence[str], command: str = "qdisc replace dev {} root") -> list[str]:
-    """tc's answer to each line; the last line of an answer is READ if tc accepted it."""
+    """Returns tc's answer to each line. An answer's last line is READ if tc accepted the line."""
     said: list[str] = []
     while len(said) < len(lines):
         rest = lines[len(said) :]
@@ -88,7 +88,8 @@ def disagreements(
     command: str = "qdisc replace dev {} root",
     parse: Callable[[str], object] = Qdisc.parse,
 ) -> Iterator[tuple[str, bool, str]]:
-    """Each line that only one of the two accepts; whether tc does, and the other's error."""
+    """Yields each line that only one of the two accepts, whether tc accepts it, and the error of
+    the other."""
     for line, said in zip(lines, asked(lines, command), strict=True):
         try:
             parse(line)
@@ -165,7 +166,7 @@ FITTING = {
     "sfq max": "60000",
     "sfq avpkt": "1000",
 }
-"""Values that do not fit."""
+"""The values for options that the usual value doesn't fit."""
 
 
 def kinds() -> list[str]:
@@ -202,7 +203,7 @@ def test_each_of_our_words_is_one_of_tc_s() -> None:
     lines = [line(kind, said) for kind in kinds() for said in usual(kind)]
     assert all(map(read, asked(lines)))
     assert list(disagreements(lines)) == []
-    # And the kernel engine's line for tc.
+    # tc also accepts the kernel engine's line.
     commands = [Qdisc.parse(line).command() for line in lines]
     unread = [
         (command, said)
@@ -254,7 +255,7 @@ LINES = (
     "cake bandwidth 20Mbit besteffort nonat",
     "tbf rate 10Mbit burst 32Kb lat 50ms",
 )
-"""Lines of public scripts."""
+"""Lines from public scripts."""
 
 
 def test_lines_of_public_scripts_are_read() -> None:
@@ -335,7 +336,7 @@ def test_a_policer_s_words_are_those_of_tc_s_action() -> None:
     lines = [policer(pair) for pair in POLICER_WORDS.items()]
     said = asked(lines, POLICING)
     assert all(map(read, said)), said
-    # And the kernel engine's line for tc.
+    # tc also accepts the kernel engine's line.
     commands = [tc.policer("lo", policed(line), header_bytes=14)[1] for line in lines]
     assert all(" egress matchall action " in each for each in commands)
     actions = [each.partition(" action ")[2] for each in commands]
@@ -354,11 +355,11 @@ def test_a_policer_s_words_are_those_of_tc_s_action() -> None:
 
 POLICER_ALONE = {
     True: {
-        r"(rate|burst|buffer|maxburst|mtu|minburst|overhead) (0x10|010|0\.5)": "C's ways of writing a number",
-        r"(mtu|minburst) 0": "no packet is so small",
+        r"(rate|burst|buffer|maxburst|mtu|minburst|overhead) (0x10|010|0\.5)": "C's forms of a number",
+        r"(mtu|minburst) 0": "every packet is larger",
         r"rate 100": "its burst takes more time than tc counts in 32 bits",
-        r"overhead 3000": "more than a header is",
-        r"(burst|buffer|maxburst|mtu|minburst) 10k/8": "the cells of a table that is Linux's own",
+        r"overhead 3000": "larger than any header",
+        r"(burst|buffer|maxburst|mtu|minburst) 10k/8": "sets the cell size of Linux's rate table",
         r"conform-exceed (-?\d+|1/3)": "an action by its number",
     },
     False: {r"overhead 0x10": "hexadecimal, where tc reads decimal digits alone"},
@@ -409,22 +410,22 @@ VALUES = (
 )
 ALONE = {
     True: {
-        r".* (0x10|010|-4|0\.5)": "C's ways of writing a number, with a sign, a base, cut off",
-        r".* 0": "none, for which nothing is to be said; or Linux refuses it, or takes another",
-        r"(red|choke|sfq) probability .*": "it is no probability, and tc does not look",
+        r".* (0x10|010|-4|0\.5)": "C's forms of a number: with a sign or a base, or truncated",
+        r".* 0": "0 means off, which sojourn writes without the option; or Linux refuses or replaces it",
+        r"(red|choke|sfq) probability .*": "not a probability, and tc does not check",
         r"(fq_codel|fq_pie|sfq) quantum (1|2|100)": "Linux takes 256 instead, or refuses it",
         r"fq_pie quantum 10[mM]bit": "Linux refuses it: 1 MiB is the most",
         r"fq buckets 1": "Linux refuses it",
         r"fq timer_slack 20ns": "we count it in microseconds",
         r"prio bands (1|2|100|3000)": "Linux refuses it: 2 to 16, and a band of the priomap",
         r"red (min|max) 10[mM]bit": "more than the limit",
-        r"sfb (in|de)crement (1tbit|1/3)": "tc reads the digits and leaves the rest",
-        r"sfq divisor (100|3000)": "Linux refuses it: no power of two",
-        r"tbf mpu 10[mM]bit": "more than the 16 bits that Linux keeps of it",
+        r"sfb (in|de)crement (1tbit|1/3)": "tc reads the digits and ignores the rest",
+        r"sfq divisor (100|3000)": "Linux refuses it: not a power of two",
+        r"tbf mpu 10[mM]bit": "more than the 16 bits that Linux stores",
         r"tbf peakrate \d+": "Linux refuses it: not above the rate",
     },
     False: {
-        r".* 100p": "as tc shows packets",
+        r".* 100p": "a number of packets as tc prints it",
         r".* 0x10": "hexadecimal, where tc reads decimal digits alone",
         r".* 1tbit": "beyond the 32 bits of bytes a second that tc reads here",
         r"(fq_)?codel (target|interval|ce_threshold) 20ns": "the simulator's clock is finer",
@@ -433,7 +434,8 @@ ALONE = {
         r"hhf admit_bytes \S+": "a size, where tc reads bytes alone",
     },
 }
-"""Values that only tc accepts (True), or only sojourn: discipline, option and value; and why."""
+"""Values that only tc accepts (True), or only sojourn (False): discipline, option and value, with
+the reason."""
 
 
 def test_values_are_read_as_tc_reads_them() -> None:
@@ -457,7 +459,7 @@ def test_values_are_read_as_tc_reads_them() -> None:
 
 
 TWICE = re.compile(r".* sets a parameter again|cake: \S+ and \S+ exclude each other")
-"""If an option appears twice, tc uses the latter; sojourn refuses it."""
+"""If an option appears twice, tc uses the latter; sojourn refuses the line."""
 
 
 def test_words_stand_beside_one_another_as_in_tc() -> None:

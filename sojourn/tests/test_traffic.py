@@ -80,7 +80,9 @@ def test_a_kind_is_simulated_and_told_of(word: str) -> None:
         totals = run.table("flows").row(0, named=True)
         packet = totals["sent_bytes"] / totals["sent_packets"]
         payload = totals["delivered_bytes"] / totals["received_packets"]
-        assert packet - payload == pytest.approx(kind.headers, abs=4), "some are still under way"
+        assert packet - payload == pytest.approx(kind.headers, abs=4), (
+            "some packets are still in flight"
+        )
 
 
 @kinds

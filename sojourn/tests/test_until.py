@@ -61,7 +61,7 @@ def test_seeds_are_run_until_the_interval_is_narrow(
         capsys, "run", scenario, "--seeds", "3", "--until", f"{KEY}={100 * wanted:.3f}%"
     )
     count = len(found["seeds"])
-    assert count in (6, 12, 24, 48), "as many again each round"
+    assert count in (6, 12, 24, 48), "each round doubles the seeds"
     assert width(found) <= wanted
     assert f"{KEY} is known to ±{100 * width(three):.2g} %" in said
     # Half as many seeds are not enough.

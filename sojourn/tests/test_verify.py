@@ -45,13 +45,13 @@ def short() -> Scenario:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Run of two seeds."""
+    """A Run with two seeds."""
     return run(short(), seeds=[3, 1], out=tmp_path_factory.mktemp("verify") / "run").path
 
 
 @pytest.fixture
 def copy(whole: Path, tmp_path: Path) -> Path:
-    """A copy of it, to be damaged."""
+    """A copy of the Run, to be damaged."""
     return Path(shutil.copytree(whole, tmp_path / "run"))
 
 
@@ -61,7 +61,7 @@ def change_meta(folder: Path, **values: object) -> None:
 
 
 def change_table(folder: Path, seed: int, name: str, table: pl.DataFrame) -> None:
-    """Replaces a table, with sums as if it had been written so."""
+    """Replaces a table, with checksums as if it had been written so."""
     run = Run.open(folder)
     rewritten = Run(folder, run.meta)
     place = folder / f"seed-{seed}"

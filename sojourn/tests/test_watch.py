@@ -120,7 +120,7 @@ def test_a_terminal_sees_how_the_delay_went(folder: Path) -> None:
     assert code == 0, screen
     assert "mean, over time" in screen
     drawn = re.findall(f"[{bars.EIGHTHS}]{{16}}", screen)
-    # Of the two directions only one has a full bar: ACKs do not wait.
+    # Only one of the two directions has a full bar, because ACKs do not wait.
     assert sorted("█" in each for each in drawn) == [False, True]
     piped = subprocess.run(
         [sys.executable, "-m", "sojourn", "run", "line.toml", "-q"],

@@ -1,4 +1,4 @@
-"""Compiles a guest's first program for a test, from a file of C beside this one."""
+"""Compiles a guest's first program for a test, from a C file beside this one."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ from sojourn.engine.kernel.guest import Boot, Booted, Guest, overlay, run
 
 
 def compiled(source: str, folder: Path) -> Path:
-    """The compiled program, in the folder. Without a compiler the test is skipped."""
+    """Returns the compiled program, in the folder. Without a compiler the test is skipped."""
     if not shutil.which("gcc"):
         pytest.skip("no gcc to compile the guest's program with")
     made = folder / "init"

@@ -1,16 +1,6 @@
-"""Linux 7.3 at both ends of a handshake with AccECN, byte by byte: each ECN field and each ACE of SYN,
-SYN-ACK, last ACK and the first ACK of data, with CUBIC, DCTCP and Prague. The simulator's endpoints
-are compared with the same recording (crates/tcp/tests/handshake.rs).
-
-A line has numbers in this order, with ECN fields as in IP's header (0 Not-ECT, 1 ECT(1), 2 ECT(0),
-3 CE):
-
-    server CONTROL SYN: ACE, ECN; last ACK: ACE, ECN; with the option
-           | SYN-ACK: ACE, ECN, counters of the option (-1: no option) | ACK of the data: the same
-    client CONTROL SYN-ACK: ACE, ECN, with the option; ACK of two segments: ACE, CE bytes in thousands
-           (-1: no option) | SYN: ACE, ECN | last ACK: ACE, ECN | data: ACE, ECN
-           | packets that count as CE before the ACK and after it, ECN of the data that follow
-"""
+"""Linux 7.3 at both ends of a handshake with AccECN, byte by byte, with CUBIC, DCTCP and Prague.
+The test records each ECN field and each ACE of SYN, SYN-ACK, last ACK and the first ACK of data.
+crates/tcp/tests/handshake.rs compares the simulator's endpoints with the same recording."""
 
 from pathlib import Path
 

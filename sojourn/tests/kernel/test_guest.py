@@ -1,5 +1,5 @@
-"""The guests: their sources, cache, start and end. Tests that need a guest are skipped where none
-exists."""
+"""The guests: their sources, their cache, and how they start and end. Tests that need a guest are
+skipped where none is built."""
 
 import contextlib
 import fcntl
@@ -58,7 +58,7 @@ from sojourn.scenario import loads
 
 
 def unpacked(archive: bytes) -> dict[str, tuple[int, bytes, tuple[int, int]]]:
-    """Reads a newc archive, by the format's description and not by its writer."""
+    """Reads a newc archive by the format's description, independently of its writer."""
     found, at = {}, 0
     while True:
         assert archive[at : at + 6] == b"070701"
@@ -158,7 +158,7 @@ def test_without_iproute2_the_package_is_named(monkeypatch: pytest.MonkeyPatch) 
     assert "iproute2" in caught.value.hint
 
 
-# -------------------------------------------------------------------------- what is made of Linux
+# ----------------------------------------------------------------------------- sources from Linux
 
 DRIVER = uml.edits(USUAL)["simnic.c"].decode()
 README = (Path(uml.__file__).parent.parent / "linux" / "README.md").read_text(encoding="utf-8")
@@ -178,8 +178,7 @@ def config_of(release: Release) -> str:
 
 
 def hunks(release: Release) -> Iterator[tuple[str, int, list[str], list[str]]]:
-    """The hunks of the patch: file, first line, the lines that it expects, the lines that it
-    leaves."""
+    """Yields the hunks of the patch: file, first line, the lines before and the lines after."""
     file = ""
     lines = patch_of(release).splitlines()
     at = 0
@@ -366,7 +365,7 @@ def test_what_a_killed_process_left_is_swept(own_cache: Path) -> None:
 def test_what_is_fetched_and_unpacked_for_a_guest_ends_with_a_setup_that_is_killed(
     own_cache: Path, tmp_path: Path
 ) -> None:
-    """The next process of ours removes its folder."""
+    """The next process of ours removes the folder of a killed setup."""
     program = """
 from pathlib import Path
 from sojourn.engine.kernel.guest import cache, packages
@@ -541,7 +540,7 @@ def test_all_that_apt_writes_for_a_suite_is_in_a_folder_of_ours(tmp_path: Path) 
     ).stdout
     found = dict(re.findall(r"(\w+)='([^']*)'", shell))
     assert found.pop("MORE") == "/dev/null"
-    assert set(found) == {"LISTS", "CACHE", "FROM"}, "and nothing of the host's is run"
+    assert set(found) == {"LISTS", "CACHE", "FROM"}, "the host's hooks must not run"
     assert all(place.startswith(str(tmp_path / "mine")) for place in found.values())
 
 
@@ -643,7 +642,7 @@ def test_how_far_a_guest_is_is_told_while_it_runs(tmp_path: Path) -> None:
     )
     assert set(times) <= {0, 70, 900}
     assert 70 in times
-    # The last time is enough for a reader of the console.
+    # Only the last time is kept: it is enough for a reader of the console.
     assert done.console == "@BOOT\n@AT 900\n@END\n"
 
 

@@ -1,4 +1,4 @@
-"""Captures of the kernel's guest: its packets in the form of the simulator's."""
+"""Captures of the kernel's guest: its packets in the form of the simulator's captures."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_connection_is_one_stream_from_its_syn_to_its_fin(lossy: Run) -> None:
     ends = (first["seq"] + first["payload_bytes"]).to_list()
     assert [1, *ends[:-1]] == first["seq"].to_list()
     assert ends[-1] == 50_001
-    # Its FIN has a sequence number of its own.
+    # The FIN has a sequence number of its own.
     assert back["ack"].max() == 50_002
     assert forth["flags"].cast(pl.Int64).to_numpy().max() & FIN == FIN
     transfers = lossy.table("transfers", 1)
@@ -98,8 +98,8 @@ def test_a_connection_is_one_stream_from_its_syn_to_its_fin(lossy: Run) -> None:
 
 
 def test_linux_and_the_simulator_say_the_same(tmp_path: Path, kernel_uml: str) -> None:
-    """Not compared: the clock of time stamps and PSH, which the model has of its own, and the
-    windows of a flow's own ACKs."""
+    """Not compared are the clock of time stamps and PSH, which the model sets in its own way, and
+    the windows in a flow's own ACKs."""
     made = _scenario(1000, **{"record.headers": True, "duration": "2 s", "flow.web.stop": "1.9 s"})
     tables = [
         _run(tmp_path / engine, made, engine).table("headers", 1).filter(pl.col("flow") == "bulk")

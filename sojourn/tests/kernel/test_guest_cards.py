@@ -51,7 +51,8 @@ def test_each_queue_has_its_discipline_and_each_direction_of_a_flow_its_queue() 
         "qdisc add dev nic0a root handle 10: mq",
         "qdisc add dev nic0a parent 10:1 handle 11: pfifo limit 30",
         "qdisc add dev nic0a parent 10:3 handle 13: pfifo limit 30",
-        # The fourth download by its port, the ping's replies by its identifier.
+        # The filters match the fourth download by its port, and the ping's replies by their
+        # identifier.
         "filter add dev nic0a egress protocol ip prio 1 u32 match ip protocol 6 0xff"
         " match u16 0x138c 0xffff at 22 action skbedit queue_mapping 1",
         "filter add dev nic0a egress protocol ip prio 1 u32 match ip protocol 1 0xff"

@@ -64,7 +64,7 @@ packets = true
 
 
 def test_the_totals_of_a_guest_are_what_its_packets_add_up_to(kernel_uml: str) -> None:
-    """By the same law as for the simulator."""
+    """Applies the law for the simulator's totals to a guest."""
     made = run(loads(EVERYTHING), engine=kernel_uml)
     assert not made.meta.invalid
     one = run_adds_up(made)
@@ -170,9 +170,9 @@ start = "uniform 0 s .. 1 s"
 
 
 def test_short_windows_stay_short_however_quick_the_link(kernel_uml: str) -> None:
-    """Marks at 1 ms keep four windows at a few segments. From 16.4 Mbit/s on, receivers were woken
-    for each 8 kB. This made the p99 of the sojourn jump from 2.4 to 4.4 ms, and the link slower at
-    17 than at 16 Mbit/s."""
+    """Marks at 1 ms keep four windows at a few segments. Receivers that woke for each 8 kB, from
+    16.4 Mbit/s on, made the p99 of the sojourn jump from 2.4 to 4.4 ms. The link was slower at 17
+    than at 16 Mbit/s."""
     goodput, p99 = {}, {}
     for rate in (16, 17, 20):
         scenario = loads(STEADY).with_({"bottleneck.rate": f"{rate} Mbit/s"})

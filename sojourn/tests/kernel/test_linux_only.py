@@ -1,5 +1,5 @@
-"""Disciplines and congestion controls that only Linux has, cake, choke, ets, fq, hhf, prio, sfb,
-sfq and tbf: their options reach tc unchanged, and the kernel runs them."""
+"""Disciplines and congestion controls that only Linux has, and cake, choke, ets, fq, hhf, prio,
+sfb, sfq and tbf. Their options reach tc unchanged, and the kernel runs them."""
 
 import struct
 from collections.abc import Mapping, Sequence
@@ -33,14 +33,14 @@ WORDS = {
     "sfq": "limit 200 perturb 10 headdrop",
     "tbf": "rate 8mbit burst 10000 limit 60000 mtu 1514 peakrate 9mbit",
 }
-"""Each of those that tc supports, with valid options."""
+"""The disciplines that tc supports, with valid options."""
 
 LEAST = {
     "choke": "choke limit 100 bandwidth 8mbit",
     "ets": "ets bands 3",
     "tbf": "tbf rate 8mbit burst 5000 limit 60000",
 }
-"""Options that some disciplines need, because tc requires them."""
+"""Options that tc requires."""
 
 SCENARIO = """
 duration = "4 s"
@@ -70,7 +70,7 @@ def test_there_are_words_for_each() -> None:
     by_netlink = {record.kind for record in QDISCS.values() if record.since is not None}
     alone = {record.kind for record in QDISCS.values() if not record.simulated} - by_netlink
     as_said = {"cake", "choke", "ets", "fq", "hhf", "prio", "sfb", "sfq", "tbf"}
-    assert set(WORDS) == alone | as_said, "the words of these are Linux's in the simulator, too"
+    assert set(WORDS) == alone | as_said, "the simulator has Linux's options for these, too"
 
 
 @pytest.mark.parametrize("kind", WORDS)
@@ -78,7 +78,7 @@ def test_the_words_reach_tc_as_they_are_and_nothing_is_added(kind: str) -> None:
     for text in (f"{kind} {WORDS[kind]}", LEAST.get(kind, kind)):
         said = Qdisc.parse(text).command()
         assert sorted(said.split()) == sorted(text.split())
-        # Without a header on packets, cake's overhead has another form (test_plan.py).
+        # Where packets have no header, cake's overhead is written differently (test_plan.py).
         with_header = scenario(text).replace("[bottleneck]", '[bottleneck]\nlink_layer = "linux"')
         made = plan(loads(with_header).realise(1), SIMNIC).plan
         lines = [
@@ -180,7 +180,7 @@ def test_what_a_discipline_holds_at_most_is_known_where_it_is_not_said() -> None
     assert all(Qdisc.parse(f"{kind} {WORDS[kind]}").packets > 0 for kind in WORDS)
 
 
-# ------------------------------------------------------------------------------ their own numbers
+# ------------------------------------------------------------------------ disciplines' statistics
 
 
 def queue_of(
@@ -240,7 +240,7 @@ def test_drops_of_fq_pie_and_choke_are_told_apart_by_their_counters(tmp_path: Pa
 
 
 def conserves(run: Run, end_s: int = 4) -> None:
-    """Arriving packets were sent, dropped or still wait."""
+    """Checks that each arriving packet was sent or dropped, or still waits."""
     links, queue = run.table("links"), run.table("queue")
     down = links.filter(links["link"] == "down").row(0, named=True)
     waited = queue.filter((queue["link"] == "down") & (queue["t_ns"] == 1 * S))["backlog_packets"][
@@ -273,19 +273,19 @@ def test_the_kernel_runs_each_discipline(kind: str, kernel_uml: str, tmp_path: P
     # The link sends no more than its rate. cake and tbf send at most 8 of its 10 Mbit/s; cake's
     # rate includes Ethernet's 38 bytes, 1500 of 1538.
     most = {"cake": 0.8 * 1500 / 1538, "tbf": 0.8}.get(kind, 1.0)
-    # Blue drops at random until its probability has fallen, so it may leave a quarter of a short
+    # Blue drops at random until its probability has fallen. So sfb may leave a quarter of a short
     # run unused.
     assert (0.65 if kind == "sfb" else 0.88) * most < share < 1.005 * most
 
 
 COUNTED = {
-    # A queued IP packet of 1500 bytes counts 1514: link_layer = "linux".
+    # With link_layer = "linux" a queued IP packet of 1500 bytes counts 1514.
     'qdisc = "cake bandwidth 8mbit besteffort ethernet ether-vlan ether-vlan"': 1500 + 38 + 2 * 4,
     # One more byte for each 64 bytes or a part of them.
     'qdisc = "cake bandwidth 8mbit pppoe-ptm ether-vlan"': 1500 + 34 + 24,
     'qdisc = "cake bandwidth 8mbit overhead -4"': 1500 - 4,
     'qdisc = "cake bandwidth 8mbit raw overhead 0"': 1514,
-    # 33 cells of 53 bytes for 32.1 of 48.
+    # 40 + 1500 bytes take 33 cells: 32.1 times 48 bytes. A cell has 53 bytes.
     'qdisc = "cake bandwidth 8mbit overhead 40 atm"': 33 * 53,
     'qdisc = "cake bandwidth 8mbit conservative nonat"': 33 * 53,
     'qdisc = "tbf rate 8mbit burst 10000 lat 50ms"': 1514,
@@ -295,8 +295,8 @@ COUNTED = {
     # Every packet is sent.
     'qdisc = "cake unlimited"': 0,
 }
-"""Options that set a packet's charge, each for a link of 10 Mbit/s, and the charge of a packet of a
-stream."""
+"""Options that set a packet's charge on a link of 10 Mbit/s, with the charge of a full packet. 0:
+the option limits nothing."""
 
 
 def test_the_kernel_counts_what_the_words_of_cake_tbf_and_police_say(kernel_uml: str) -> None:
@@ -491,6 +491,6 @@ def test_the_kernel_runs_each_congestion_control(
     )
     flows = run.table("flows")
     sent = flows.filter(flows["flow"].str.starts_with("bulk"))["delivered_bytes"].sum()
-    # 3 s at 10 Mbit/s are used for the most part, and nothing is counted twice.
+    # Most of the 3 s at 10 Mbit/s is used, and nothing is counted twice.
     assert 0.7 * 3.75e6 < sent < 3.75e6
     assert run.meta.flow("bulk.1").congestion == name

@@ -2,8 +2,8 @@
 s.
 
 One packet more or less changes a single flow's whole cycle of losses. So all of TCP must be the
-kernel's here: windows, timers and their ticks, recovery, the receiver's ACKs. It is part of this
-that the guest's run begins with a tick.
+kernel's here: windows, timers and their ticks, recovery, the receiver's ACKs. This includes that
+the guest's run begins with a tick.
 """
 
 from pathlib import Path
@@ -24,8 +24,9 @@ in the guest, at the end of that time in the simulator."""
 
 
 def packets(run: Run, link: str, seed: int = 1) -> pl.DataFrame:
-    """Arrival at a queue, bytes and departure of each packet of the flow, in order of arrival.
-    Packets of one instant have the same order in both engines, in which they also leave."""
+    """Returns arrival at a queue, bytes and departure of each packet of the flow, in order of
+    arrival. Packets that arrive at one instant have the same order in both engines, and leave in
+    it."""
     table = run.table("packets", seed).filter((pl.col("link") == link) & (pl.col("flow") == "bulk"))
     return table.select(
         came=pl.col("t_ns") - pl.col("sojourn_ns"), bytes=pl.col("bytes"), left=pl.col("t_ns")
@@ -50,8 +51,8 @@ def test_a_single_flow_is_the_kernels(
 def test_a_single_vegas_flow_is_the_kernels(kernel_uml: str, qdisc: str, delay: str) -> None:
     label = f"{qdisc}, reno, delay {delay}, count 1"
     drops = same_packets(kernel_uml, label, {"flow.bulk.congestion": "vegas"})
-    # Only Vegas leaves room in a fifo of 20 packets; over CoDel it has a segment more than fits
-    # below 5 ms.
+    # A single Vegas flow does not fill a fifo of 20 packets. Over CoDel its window is a segment
+    # larger than fits below 5 ms.
     assert (drops > 10) == (qdisc == "codel")
 
 
@@ -176,16 +177,15 @@ packets = true
 def test_a_single_bbr_flow_is_the_kernels(
     kernel_uml: str, rate: str, delay: str, qdisc: str
 ) -> None:
-    """BBR draws the first phase of ProbeBW: exactly one of the seven equals the guest's, and
-    another build of the guest may draw another. There is no further draw in the first ten
-    seconds."""
+    """BBR draws one of seven phases to start ProbeBW with. Exactly one of them gives the guest's
+    packets; another build of the guest may draw another. There is no further draw before 10 s."""
     alone = loads(ALONE).with_(
         {"bottleneck.rate": rate, "bottleneck.delay": delay, "bottleneck.qdisc": qdisc}
     )
     kernels = sojourn.run_all([alone], engine=kernel_uml, seeds=1)[0]
     ours = sojourn.run_all([alone], seeds=60)[0]
     phases = {tuple(packets(ours, "down", seed)["came"]): seed for seed in range(1, 61)}
-    assert 5 <= len(phases) <= 7, "some may lead to the same packets"
+    assert 5 <= len(phases) <= 7, "some phases may give the same packets"
     alike = [seed for seed in phases.values() if are_alike(ours, seed, kernels)]
     assert len(alike) == 1
     drops = kernels.table("drops", 1).height
@@ -351,8 +351,8 @@ packets = true
 
 
 def test_two_flows_and_a_ping_are_the_kernels(kernel_uml: str) -> None:
-    """A delayed ACK's timer expires before a program sends at the same time. It also sends delayed
-    SACKs that no longer matter."""
+    """A delayed ACK's timer expires before a program sends at the same time. The expiry also sends
+    SACKs that were delayed, even if nobody needs them any more."""
     ours, kernels = (
         sojourn.run_all([loads(TWO)], engine=engine, seeds=1)[0] for engine in ("sim", kernel_uml)
     )
@@ -641,8 +641,8 @@ packets = true
 
 
 def parts_from_the_kernels(kernel: str, settings: dict[str, object], start_ms: float) -> int | None:
-    """The arrival, in ns, of the first packet of the flow that differs from the kernel's; None: all
-    are equal."""
+    """Returns the arrival, in ns, of the first packet of the flow that differs from the kernel's.
+    None: all packets are equal."""
     variant = loads(UNEVEN).with_(settings)
     kernels = variant.with_({"flow.bulk.start": f"{start_ms} ms"})
     late = variant.with_({"flow.bulk.start": f"{start_ms + BEGINS_LATE_MS:.6f} ms"})
@@ -656,7 +656,7 @@ def parts_from_the_kernels(kernel: str, settings: dict[str, object], start_ms: f
     for ours, theirs in pairs:
         both = min(ours.height, theirs.height)
         assert both > 300
-        assert abs(ours.height - theirs.height) <= 1, "where the run ends"
+        assert abs(ours.height - theirs.height) <= 1, "one more at the run's end"
         apart = np.abs(ours["came"][:both].to_numpy() - theirs["came"][:both].to_numpy())
         wrong = (ours["bytes"][:both] != theirs["bytes"][:both]).to_numpy() | (apart > 3000)
         parted += [int(ours["came"][int(at)]) for at in np.flatnonzero(wrong)[:1]]

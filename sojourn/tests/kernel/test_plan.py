@@ -1,5 +1,5 @@
-"""From a scenario to a plan: its commands are parsed and packets are led through the network.
-Scenarios that can't be planned are refused with a reason."""
+"""From a scenario to a plan. The tests parse the plan's commands again and route packets through
+the network. Scenarios that can't be planned are refused with a reason."""
 
 import json
 import math
@@ -60,7 +60,7 @@ def with_(text: str = DUMBBELL, /, **changes: Any) -> Scenario:
 
 
 def planned(scenario: Scenario, machine: Machine = SIMNIC) -> tuple[Realised, dict[str, Any]]:
-    """The realised scenario and its plan, after a round trip through JSON."""
+    """Returns the realised scenario and its plan, after a round trip through JSON."""
     realised = scenario.realise(1)
     return realised, json.loads(json.dumps(plan(realised, machine).plan))
 
@@ -156,7 +156,8 @@ class Network:
                 raise AssertionError(f"not understood: {words}")
 
     def walk(self, namespace: str, target: str) -> tuple[list[tuple[str, str]], str]:
-        """The devices by which a packet leaves on its path, and where the path ends."""
+        """Returns the devices through which a packet leaves on its path, and the end of the
+        path."""
         left = []
         while target not in self.addresses.get(namespace, ()):
             table = self.routes[namespace]
@@ -822,7 +823,7 @@ def test_every_queue_is_in_the_log_and_a_ring_s_far_end_too() -> None:
         folder = f"/sys/kernel/simnic/{card_of(tap)}"
         assert files[None, f"{folder}/log"] == str(tap["card"])
         assert files[None, f"{folder}/log_out"] == str(int(tap["out"]))
-    # Packets have rows for the table of packets, and for the self-check.
+    # Taps record rows for the table of packets, and for the self-check.
     assert all(tap["rows"] for tap in made["check"]["taps"])
     assert all(tap["rows"] for tap in planned(with_(**ROWS))[1]["taps"])
 
@@ -982,7 +983,7 @@ def test_what_tcp_of_linux_lets_one_choose_is_chosen() -> None:
     assert network.files[None, "/sys/module/tcp_cubic/parameters/hystart"] == "0"
 
 
-# ------------------------------------------------------------------------- the program's own eyes
+# ------------------------------------------------------------------- the guest's program reads it
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the guest's program runs on Linux")
@@ -994,7 +995,7 @@ def test_the_guest_s_program_understands_the_plan(wiring: str, tmp_path: Path) -
         + '\n[[flow]]\nkind = "video"\nrate = "1 Mbit/s"\n\n[[flow]]\nkind = "transfers"\nsize = "exp 10 kB"\n'
     )
     made: Planned = plan(loads(text).realise(1), MACHINES[wiring])
-    # It stops before it does anything: at a missing module (or without root).
+    # The program stops before it changes anything: at a missing module, or without root.
     stopped = {**made.plan, "modules": [str(tmp_path / "none.ko")]}
     file = tmp_path / "plan.json"
     file.write_text(json.dumps(stopped))

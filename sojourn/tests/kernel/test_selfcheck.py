@@ -1,5 +1,5 @@
-"""The self-check of a guest. A Run with an invalid measurement is kept, and reported as invalid
-wherever it is shown."""
+"""The self-check of a guest. A Run with an invalid measurement is kept, and shown as invalid
+everywhere."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -55,7 +55,7 @@ def realised(**changes: Any) -> Realised:
     )
 
 
-# -------------------------------------------------------------------------------- what is checked
+# ------------------------------------------------------------------------------------- the checks
 
 
 def test_the_fastest_link_is_made_once_more_without_what_is_drawn() -> None:
@@ -93,7 +93,7 @@ def test_a_shaper_s_burst_is_spent_before_half_of_the_time_is_over(burst: str) -
     took = (full.stop_ns - full.start_ns) / 1e9
     beyond = (full.traffic.bps - shaper.bps) / 8
     assert shaper.burst_bytes / beyond < 0.6 * took
-    # And all traffic has left before the end.
+    # All of the check's traffic has left before the end.
     assert beyond * took - shaper.burst_bytes < (check.duration_ns / 1e9 - took) * shaper.bps / 8
 
 
@@ -133,14 +133,14 @@ def test_it_has_namespaces_devices_and_cards_of_its_own(machine: Machine) -> Non
         assert numbers == set(range(planned.pairs))
 
 
-# ------------------------------------------------------------------------------ what is found out
+# --------------------------------------------------------------------------------- their findings
 
 
 def checked(
     late_ns: int = 0, lost: int = 0, gap_ns: int = 1_200_000, packets: int = 100, waits: bool = True
 ) -> Archive:
-    """The self-check of a 10 Mbit/s link, 10 ms each way: pings are late or lost, packets of 1500
-    bytes leave this far apart."""
+    """The self-check of a 10 Mbit/s link with 10 ms each way: pings are `late_ns` late or lost, and
+    packets of 1500 bytes leave `gap_ns` apart."""
     base = 20 * MS + 2 * 84 * 800
     sent = np.arange(planned.PINGS, dtype=np.int64) * planned.EVERY_NS
     back = sent + base + late_ns
@@ -178,7 +178,7 @@ def said(archive: Archive, kind: str = "uml") -> Sequence[str]:
 
 def test_a_guest_that_keeps_time_is_trusted() -> None:
     assert said(checked()) == []
-    # In virtual time a processor that is busy takes none.
+    # In virtual time a busy processor takes no time.
     assert said(checked(late_ns=40_000)) == []
 
 
@@ -209,7 +209,7 @@ Change = Callable[[dict[str, Any]], None]
 
 
 def slower(made: dict[str, Any]) -> None:
-    """The check's cards send at nine tenths of their configured rate."""
+    """The check's cards send at nine tenths of the rate in the plan."""
     steps = [step for step in made["check"]["setup"] if step.get("path", "").endswith("/rate_bps")]
     assert len(steps) == 2
     for step in steps:
@@ -217,7 +217,7 @@ def slower(made: dict[str, Any]) -> None:
 
 
 def longer(made: dict[str, Any]) -> None:
-    """The check's cards delay a millisecond more."""
+    """The check's cards add a delay of a millisecond."""
     for step in made["check"]["setup"]:
         if step.get("path", "").endswith("/delay_ns") and int(step["text"]):
             step["text"] = str(int(step["text"]) + MS)
@@ -252,7 +252,7 @@ def test_a_guest_that_does_not_keep_time_makes_the_run_invalid(
 ) -> None:
     run = run_with(change, kernel_uml, tmp_path / "run", monkeypatch)
     assert [reason for reason in run.meta.invalid if reason.startswith(f"seed 1: {words}")]
-    # Its tables exist all the same.
+    # The invalid Run still has its tables.
     assert run.seeds == (1,)
     assert run.table("links")["sent_packets"].sum() > 0
     assert Run.open(tmp_path / "run").meta.invalid == run.meta.invalid
@@ -273,7 +273,7 @@ def test_a_shaper_with_a_burst_makes_a_valid_run(kernel_uml: str) -> None:
 
 
 def invalid(folder: Path) -> Path:
-    """A Run of the simulator's, marked."""
+    """A Run of the simulator that is marked invalid."""
     engines.run(loads(SCENARIO), out=folder)
     meta: Mapping[str, Any] = json.loads((folder / "meta.json").read_text())
     (folder / "meta.json").write_text(
@@ -312,8 +312,7 @@ def test_the_commands_say_it_and_end_with_1(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The guest's real clock against a check of another kind: an environment in which nothing is in
-    time."""
+    """With a tolerance of -1 ms each idle round trip of the guest is too late."""
     monkeypatch.setitem(selfcheck.LATE_NS, "uml", -MS)
     monkeypatch.chdir(tmp_path)
     Path("scenario.toml").write_text(SCENARIO)

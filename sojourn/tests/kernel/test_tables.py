@@ -1,5 +1,5 @@
-"""From a guest's archive to our tables: small archives by hand give numbers that can be added up by
-hand. (crates/guest, watch.rs, shows that the sums of the guest's program equal the simulator's for
+"""From a guest's archive to our tables: small handmade archives give numbers that can be added up
+by hand. (A test in crates/guest, watch.rs, shows that the program's sums equal the simulator's for
 the same packets.)"""
 
 import io
@@ -297,9 +297,9 @@ def test_a_queue_s_row_is_what_was_added_up(tmp_path: Path) -> None:
         5,
         7,
     )
-    # Of the measured 3 s.
+    # Over the measured 3 s.
     assert (links["backlog_mean_packets"], links["backlog_mean_bytes"]) == (2.0, 1000.0)
-    # 14 bytes of Ethernet's header, and at least 60 bytes in all.
+    # A packet has 14 bytes of Ethernet's header, and at least 60 bytes in all.
     assert links["wire_bytes"] == 2 * 1514 + 10 * 66
     assert links["busy_ns"] == links["wire_bytes"] * 800
     down = got["queue"]["link"] == 0
@@ -307,7 +307,7 @@ def test_a_queue_s_row_is_what_was_added_up(tmp_path: Path) -> None:
     assert np.isnan(got["queue"]["sojourn_mean_ns"][down][3])
     assert got["queue"]["dropped_packets"][down].sum() == 1
     assert got["sojourn"]["packets"].tolist() == [12]
-    # A flow's losses are its own, within the measured time.
+    # Only a flow's own losses count, within the measured time.
     assert got["flows"]["lost_packets"].tolist() == [1, 1, 0, 0]
 
 
