@@ -116,27 +116,27 @@ def runs() -> list:
 
 
 def test_a_flow_queue_wins_where_delay_is_wanted(runs: list) -> None:
-    found = advice.choose(runs, advice.GOALS["delay"], "up")
-    chosen = {found.chosen, *found.as_good}
+    decision = advice.choose(runs, advice.GOALS["delay"], "up")
+    chosen = {decision.chosen, *decision.as_good}
     of_flows = {"fq_codel", "fq_codel target 2ms interval 40ms", "fq_pie", "cake", "cake rtt 40ms"}
     assert chosen <= of_flows
-    assert found.contest.baseline == "as it is"
+    assert decision.contest.baseline == "as it is"
     assert "as it is" not in chosen
-    ping = next(each for each in found.gains if each.key == "ping_p95")
+    ping = next(each for each in decision.gains if each.key == "ping_p95")
     assert ping.verdict == "better"
     assert ping.value < ping.reference / 5
 
 
 def test_what_the_chosen_does_worse_is_said_to_be_worse(runs: list) -> None:
-    found = advice.choose(runs, advice.GOALS["delay"], "up")
+    decision = advice.choose(runs, advice.GOALS["delay"], "up")
     turned = {"ping_p95": "better", "goodput": "worse", "sojourn_p95": "worse"}
     differences = [
-        replace(each, verdict=turned[each.key]) for each in found.gains if each.key in turned
+        replace(each, verdict=turned[each.key]) for each in decision.gains if each.key in turned
     ]
-    contest = replace(found.contest, differences=tuple(differences))
-    one = replace(found, judgement=replace(found.judgement, contests=(contest,)))
-    said = advise._sentences(one, cast("Any", {"chosen": one.chosen}))
-    better, worse = (each for each in said if " than as it is: " in each)
+    contest = replace(decision.contest, differences=tuple(differences))
+    one = replace(decision, judgement=replace(decision.judgement, contests=(contest,)))
+    sentences = advise._sentences(one, cast("Any", {"chosen": one.chosen}))
+    better, worse = (each for each in sentences if " than as it is: " in each)
     assert better.startswith("Better than as it is: ping RTT p95 from ")
     assert "goodput" not in better
     assert worse.startswith("Worse than as it is: ")
@@ -145,13 +145,13 @@ def test_what_the_chosen_does_worse_is_said_to_be_worse(runs: list) -> None:
 
 
 def test_who_bloats_does_not_stand_for_goodput_though_it_has_most(runs: list) -> None:
-    found = advice.choose(runs, advice.GOALS["goodput"], "up")
-    row = found.contest.row("goodput")
+    decision = advice.choose(runs, advice.GOALS["goodput"], "up")
+    row = decision.contest.row("goodput")
     assert row is not None
-    by = dict(zip(found.contest.runs, row.means, strict=True))
+    by = dict(zip(decision.contest.runs, row.means, strict=True))
     assert max(by, key=lambda name: by[name]) == "as it is"
-    assert found.too_dear == ("as it is",)
-    assert found.chosen != "as it is"
+    assert decision.too_dear == ("as it is",)
+    assert decision.chosen != "as it is"
 
 
 def test_a_run_lasts_as_many_rtts_as_its_longest_flow_needs() -> None:
@@ -182,8 +182,8 @@ class Numbers:
         return self.of.get(key, [])
 
     def over_seeds(self, key: str) -> tuple[float, float]:
-        found = mean_ci95(self.per_seed(key))
-        return found["mean"], found["ci95"]
+        interval = mean_ci95(self.per_seed(key))
+        return interval["mean"], interval["ci95"]
 
 
 def chosen(numbers: dict[str, Numbers], goal: str = "delay") -> Advice:
@@ -197,30 +197,30 @@ def pings(*values: float, goodput: tuple[float, ...] = ()) -> Numbers:
 
 def test_a_wide_interval_is_no_merit() -> None:
     # 174 +- 202 ms beside 10.5: measured on a line of 35 Mbit/s with three seeds.
-    found = chosen(
+    decision = chosen(
         {
             "as it is": pings(85.0, 190.0, 247.0, goodput=(9.6, 9.7, 9.7)),
             "fq_codel": pings(10.5, 10.5, 10.6),
             "pie": pings(51.0, 44.0, 60.0),
         }
     )
-    assert found.chosen == "fq_codel"
-    assert found.undecided == ("as it is",)
-    assert [each.key for each in found.decided] == ["ping_p95"]
+    assert decision.chosen == "fq_codel"
+    assert decision.undecided == ("as it is",)
+    assert [each.key for each in decision.decided] == ["ping_p95"]
 
 
 def test_of_equals_the_usual_one_is_chosen() -> None:
     equals = {"fq_pie": pings(10.4, 10.4), "cake": pings(10.5, 10.5), "codel": pings(20.0, 21.0)}
     there = {"pfifo": pings(99.0, 98.0)}
     assert chosen(there | equals).chosen == "cake"
-    found = chosen(there | equals | {"fq_codel": pings(10.6, 10.5)})
-    assert (found.chosen, found.usual) == ("fq_codel", True)
-    assert found.as_good == ("fq_pie", "cake")
+    decision = chosen(there | equals | {"fq_codel": pings(10.6, 10.5)})
+    assert (decision.chosen, decision.usual) == ("fq_codel", True)
+    assert decision.as_good == ("fq_pie", "cake")
     # Defaults are preferred to parameters; a discipline that is already in use to both.
     of_rtt = {"fq_codel target 2ms interval 40ms": pings(10.3, 10.3)}
     assert chosen(there | of_rtt | equals | {"fq_codel": pings(10.6, 10.5)}).chosen == "fq_codel"
-    found = chosen({"pie": pings(10.6, 10.6)} | equals)
-    assert (found.chosen, found.usual) == ("pie", False)
+    decision = chosen({"pie": pings(10.6, 10.6)} | equals)
+    assert (decision.chosen, decision.usual) == ("pie", False)
 
 
 def test_within_its_margin_a_difference_decides_nothing() -> None:
@@ -239,12 +239,12 @@ def test_within_its_margin_a_difference_decides_nothing() -> None:
 
 
 def test_one_seed_decides_nothing_and_equal_seeds_all() -> None:
-    found = chosen({"pie": pings(90.0), "fq_codel": pings(10.0), "cake": pings(10.0)})
-    assert (found.chosen, found.undecided) == ("fq_codel", ("pie", "cake"))
+    decision = chosen({"pie": pings(90.0), "fq_codel": pings(10.0), "cake": pings(10.0)})
+    assert (decision.chosen, decision.undecided) == ("fq_codel", ("pie", "cake"))
     # Equal seeds are one sample. The numbers themselves decide.
     same = {"pie": 90.0, "fq_codel": 10.0, "cake": 10.2}
-    found = chosen({name: Alike(pings(ms).of) for name, ms in same.items()})
-    assert (found.chosen, found.as_good, found.undecided) == ("fq_codel", ("cake",), ())
+    decision = chosen({name: Alike(pings(ms).of) for name, ms in same.items()})
+    assert (decision.chosen, decision.as_good, decision.undecided) == ("fq_codel", ("cake",), ())
 
 
 class Alike(Numbers):
@@ -257,15 +257,15 @@ class Alike(Numbers):
 
 def test_a_candidate_without_the_first_quantity_is_not_chosen() -> None:
     lost = Numbers({"ping_p95": [math.nan, math.nan], "goodput": [9.0, 9.0]})
-    found = chosen({"as it is": lost, "fq_codel": pings(10.0, 10.0)})
-    assert (found.chosen, found.as_good, found.undecided) == ("fq_codel", (), ())
+    decision = chosen({"as it is": lost, "fq_codel": pings(10.0, 10.0)})
+    assert (decision.chosen, decision.as_good, decision.undecided) == ("fq_codel", (), ())
 
 
 def test_where_pings_are_not_known_goodput_costs_no_delay() -> None:
     most, usual = (Numbers({"goodput": [value, value]}) for value in (20.0, 10.0))
     short = Numbers({"goodput": [9.0, 9.0], "ping_p95": [25.0, 25.0], "ping_idle": [20.0, 20.0]})
-    found = chosen({"pfifo": usual, "codel": most, "pie": short}, "goodput")
-    assert (found.chosen, found.too_dear) == ("codel", ())
+    decision = chosen({"pfifo": usual, "codel": most, "pie": short}, "goodput")
+    assert (decision.chosen, decision.too_dear) == ("codel", ())
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 5, 20])
@@ -285,15 +285,15 @@ def test_the_chosen_is_never_shown_to_be_worse(goal: str, seeds: int) -> None:
             )
             for name in ("as it is", "codel", "pie", "fq_pie", "cake", "fq_codel")
         }
-        found = chosen(field, goal)
-        first = found.margins[0]
+        decision = chosen(field, goal)
+        first = decision.margins[0]
         sign = 1 if first.quantity.better == "less" else -1
         of = {
             name: [sign * v for v in each.per_seed(first.quantity.key)]
             for name, each in field.items()
         }
-        for other in field.keys() - found.too_dear:
-            assert paired(of[other], of[found.chosen]).low <= first.value + 1e-9
+        for other in field.keys() - decision.too_dear:
+            assert paired(of[other], of[decision.chosen]).low <= first.value + 1e-9
 
 
 def test_a_noisier_copy_never_wins() -> None:
@@ -314,9 +314,9 @@ def test_a_noisier_copy_never_wins() -> None:
 
 def test_where_all_are_too_dear_none_is_left_out(runs: list) -> None:
     nobody = replace(advice.GOALS["delay"], affordable=lambda one, every: False)
-    found = advice.choose(runs, nobody, "up")
-    assert found.too_dear == ()
-    assert found.chosen == advice.choose(runs, advice.GOALS["delay"], "up").chosen
+    decision = advice.choose(runs, nobody, "up")
+    assert decision.too_dear == ()
+    assert decision.chosen == advice.choose(runs, advice.GOALS["delay"], "up").chosen
 
 
 def test_the_queue_decides_where_nothing_is_felt() -> None:
@@ -331,9 +331,11 @@ delay = "10 ms"
 kind = "bulk"
 start = "uniform 0 s .. 1 s"
 """)
-    found = advice.choose(engine.run_all(advice.in_scenario(plain), seeds=3), advice.GOALS["delay"])
-    assert found.decided[0].key == "sojourn_p95"
-    assert found.chosen != "pfifo limit 1000"
+    decision = advice.choose(
+        engine.run_all(advice.in_scenario(plain), seeds=3), advice.GOALS["delay"]
+    )
+    assert decision.decided[0].key == "sojourn_p95"
+    assert decision.chosen != "pfifo limit 1000"
 
 
 def test_a_scenario_without_tcp_is_refused() -> None:

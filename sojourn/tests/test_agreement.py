@@ -152,8 +152,8 @@ def judged(
     tolerance: float = 0.05,
     place: str = "",
 ) -> NumberRow:
-    found = compare(summary(*sim), summary(*kernel), RATES, tolerance=tolerance)
-    return row_of(found, metric, place)
+    comparison = compare(summary(*sim), summary(*kernel), RATES, tolerance=tolerance)
+    return row_of(comparison, metric, place)
 
 
 def row_of(found: Comparison, metric: str, place: str = "") -> NumberRow:
@@ -165,10 +165,10 @@ def row_of(found: Comparison, metric: str, place: str = "") -> NumberRow:
 
 def test_a_summary_agrees_with_itself_in_every_number() -> None:
     one = summary({}, {"drops": 104})
-    found = compare(one, one, RATES)
-    assert {row.verdict for row in found.rows} == {"within"}
-    assert found.agrees
-    assert [row.metric for row in found.rows] == [
+    comparison = compare(one, one, RATES)
+    assert {row.verdict for row in comparison.rows} == {"within"}
+    assert comparison.agrees
+    assert [row.metric for row in comparison.rows] == [
         *("goodput", "group goodput", "group goodput", "jain"),
         *("utilisation", "sojourn mean", "sojourn p50", "sojourn p95", "sojourn p99", "drops"),
         *("ping mean", "ping p50", "ping p95", "ping p99"),
@@ -260,16 +260,16 @@ def test_what_only_one_side_has_is_beyond() -> None:
 
 def test_what_neither_side_has_is_no_row() -> None:
     none = {"ping": math.nan}
-    found = compare(summary(none), summary(none), RATES)
-    assert not [row for row in found.rows if row.metric.startswith("ping")]
+    comparison = compare(summary(none), summary(none), RATES)
+    assert not [row for row in comparison.rows if row.metric.startswith("ping")]
 
 
 def test_a_link_that_drops_is_compared_beside_the_busiest() -> None:
-    found = compare(summary({"up drops": 8}), summary({"up drops": 16}), RATES)
-    assert row_of(found, "drops", "up").verdict == "beyond"
-    assert row_of(found, "drops", "down").verdict == "within"
-    assert (found.case.kind, found.case.flows) == ("codel", 2)
-    assert not found.agrees
+    comparison = compare(summary({"up drops": 8}), summary({"up drops": 16}), RATES)
+    assert row_of(comparison, "drops", "up").verdict == "beyond"
+    assert row_of(comparison, "drops", "down").verdict == "within"
+    assert (comparison.case.kind, comparison.case.flows) == ("codel", 2)
+    assert not comparison.agrees
 
 
 def test_summaries_of_two_scenarios_are_refused() -> None:
@@ -334,8 +334,8 @@ def test_timeouts_are_counted_over_all_flows() -> None:
 
 def test_a_link_that_loses_is_compared() -> None:
     assert judged("wire losses", [{"lost": 50}], [{"lost": 60}]).verdict == "beyond"
-    found = compare(summary({"up lost": 7}), summary({"up lost": 7}), RATES)
-    assert row_of(found, "wire losses", "up").verdict == "within"
+    comparison = compare(summary({"up lost": 7}), summary({"up lost": 7}), RATES)
+    assert row_of(comparison, "wire losses", "up").verdict == "within"
 
 
 def test_a_ring_is_compared_by_what_is_in_it() -> None:
@@ -350,9 +350,9 @@ def test_a_ring_is_compared_by_what_is_in_it() -> None:
 
 def test_what_neither_side_counted_is_no_row() -> None:
     nothing = {"drops": 0, "retransmits": -10, "timeouts": 0}
-    found = compare(summary(nothing), summary(nothing), RATES)
+    comparison = compare(summary(nothing), summary(nothing), RATES)
     assert not {"drops", "marks", "wire losses", "retransmits", "timeouts"} & {
-        row.metric for row in found.rows
+        row.metric for row in comparison.rows
     }
     assert judged("marks", [{"marks": 1}], [{}]).verdict == "step"
 
@@ -470,10 +470,12 @@ def test_a_mechanism_acts_on_every_link_that_has_it() -> None:
 def test_a_case_is_called_by_the_kernels_words_and_setting() -> None:
     ours, theirs = summary({}), summary({})
     theirs.summary["queues"][0]["qdisc"] = f"{ADAPTIVE} adaptive"
-    found = compare(ours, theirs, RATES, setting="asleep")
-    assert found.case.kind == "red adaptive, asleep"
-    assert found.case.name == "10 red adaptive, asleep reno 11 ms x2"
-    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["case"]["setting"] == "asleep"
+    comparison = compare(ours, theirs, RATES, setting="asleep")
+    assert comparison.case.kind == "red adaptive, asleep"
+    assert comparison.case.name == "10 red adaptive, asleep reno 11 ms x2"
+    assert (
+        json.loads(json.dumps(comparison.to_dict(), allow_nan=False))["case"]["setting"] == "asleep"
+    )
 
 
 def test_each_mechanism_names_an_experiment_and_the_page_tells_of_it() -> None:
@@ -488,16 +490,18 @@ def test_each_mechanism_names_an_experiment_and_the_page_tells_of_it() -> None:
 
 
 def test_a_digest_counts_each_number_and_finds_the_worst() -> None:
-    found = [compare(summary({"drops": drops}), summary({}), RATES) for drops in (70, 101, 98)]
-    assert verdicts(found)["beyond"] == 1
-    one = next(each for each in digest(found) if each.metric == "drops")
+    comparisons = [
+        compare(summary({"drops": drops}), summary({}), RATES) for drops in (70, 101, 98)
+    ]
+    assert verdicts(comparisons)["beyond"] == 1
+    one = next(each for each in digest(comparisons) if each.metric == "drops")
     assert (one.group, one.verdicts["within"], one.verdicts["beyond"]) == ("codel", 2, 1)
     assert one.median == pytest.approx(0.02)
     assert one.worst == pytest.approx(-0.30)
-    assert sum(sum(each.verdicts.values()) for each in digest(found)) == sum(
-        verdicts(found).values()
+    assert sum(sum(each.verdicts.values()) for each in digest(comparisons)) == sum(
+        verdicts(comparisons).values()
     )
-    assert tuple(verdicts(found)) == VERDICTS
+    assert tuple(verdicts(comparisons)) == VERDICTS
 
 
 # ------------------------------------------------------------------------------- the standing set
@@ -559,11 +563,11 @@ def test_the_first_three_files_are_every_combination_once() -> None:
 @functools.cache
 def cells(engine: str) -> dict[tuple[str, str], set[str]]:
     """The disciplines of each control and feedback."""
-    found: dict[tuple[str, str], set[str]] = {}
+    pairs: dict[tuple[str, str], set[str]] = {}
     for cell in products(engine):
         control, feedback, discipline = cell.label.split(": ")[1].split(", ")
-        found.setdefault((control, feedback), set()).add(discipline)
-    return found
+        pairs.setdefault((control, feedback), set()).add(discipline)
+    return pairs
 
 
 def test_each_control_has_each_feedback_and_discipline_that_both_sides_have() -> None:
@@ -623,7 +627,7 @@ def test_the_quick_set_is_part_of_it() -> None:
 def test_wrong_input_is_told_kindly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "one.toml"
     file.write_text(SMALL)
-    for words, said in (
+    for words, expected in (
         (["--tolerance", "five"], "five"),
         (["--tolerance", "120 %"], "120 %"),
         (["--quick", str(file)], "--quick"),
@@ -634,7 +638,7 @@ def test_wrong_input_is_told_kindly(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert status(["agree", "-q", *words]) == 2
         captured = capsys.readouterr()
         assert captured.out == ""
-        assert said in captured.err
+        assert expected in captured.err
         assert "Traceback" not in captured.err
 
 
@@ -734,9 +738,9 @@ def test_only_cases_that_do_not_tell_get_more_seeds(
     _, more = agreed(capsys, str(two), "--most-seeds", "4")
     assert seeds_of(more) == [2, 4]
     assert more["comparisons"][0] == few["comparisons"][0]
-    _, whole = agreed(capsys, str(two), "--seeds", "4")
+    _, document = agreed(capsys, str(two), "--seeds", "4")
     # Every number of a case is judged over all its seeds, as if all had been requested at once.
-    assert more["comparisons"][1] == whole["comparisons"][1]
+    assert more["comparisons"][1] == document["comparisons"][1]
     _, bounded = agreed(capsys, str(two), "--most-seeds", "3")
     assert seeds_of(bounded) == [2, 3]
 
@@ -745,10 +749,10 @@ def test_more_seeds_do_not_excuse_a_difference(
     two: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     beside_a_stand_in(monkeypatch, biased=True)
-    code, whole = agreed(capsys, str(two), "--most-seeds", "8")
+    code, document = agreed(capsys, str(two), "--most-seeds", "8")
     assert code == 1
-    assert seeds_of(whole)[0] == 8
-    drops = next(row for row in whole["comparisons"][0]["rows"] if row["metric"] == "drops")
+    assert seeds_of(document)[0] == 8
+    drops = next(row for row in document["comparisons"][0]["rows"] if row["metric"] == "drops")
     assert (drops["verdict"], drops["difference"]) == ("beyond", pytest.approx(-0.5))
 
 
@@ -757,8 +761,8 @@ def test_further_seeds_are_kept_with_the_others(
 ) -> None:
     beside_a_stand_in(monkeypatch)
     out = tmp_path / "kept"
-    _, whole = agreed(capsys, str(two), "--most-seeds", "4", "-o", str(out))
-    assert whole == json.loads((out / "agreement.json").read_text())
+    _, document = agreed(capsys, str(two), "--most-seeds", "4", "-o", str(out))
+    assert document == json.loads((out / "agreement.json").read_text())
     for side in ("sim", "kernel"):
         assert [run.seeds for run in Run.find(out / side)] == [(1, 2), (1, 2, 3, 4)]
     assert status(["agree", "-q", str(two), "-o", str(out)]) == 2, (
@@ -773,8 +777,8 @@ def test_further_seeds_are_kept_with_the_others(
             run.path.mkdir()
             (run.path / "scenario.toml").write_text(text or whole_text[:40])
         code = status(["agree", "-q", str(two), "-o", str(out)])
-        assert refused in (said := capsys.readouterr().err)
-        assert (code == 2) == bool(refused), said
+        assert refused in (stderr := capsys.readouterr().err)
+        assert (code == 2) == bool(refused), stderr
 
 
 def test_ctrl_c_in_a_further_round_keeps_what_was_judged(
@@ -782,10 +786,10 @@ def test_ctrl_c_in_a_further_round_keeps_what_was_judged(
 ) -> None:
     beside_a_stand_in(monkeypatch, stop_at=3)
     out = tmp_path / "kept"
-    code, whole = agreed(capsys, str(two), "--most-seeds", "4", "-o", str(out), "--jobs", "1")
+    code, document = agreed(capsys, str(two), "--most-seeds", "4", "-o", str(out), "--jobs", "1")
     assert code == 130
-    assert (seeds_of(whole), whole["not_finished"]) == ([2, 2], 0)
-    assert whole == json.loads((out / "agreement.json").read_text())
+    assert (seeds_of(document), document["not_finished"]) == ([2, 2], 0)
+    assert document == json.loads((out / "agreement.json").read_text())
     red = Run.find(out / "kernel")[1]
     assert red.meta.seeds_asked == (1, 2, 3, 4)
     assert set(red.seeds) >= {1, 2}
@@ -795,9 +799,12 @@ def test_ctrl_c_keeps_the_cases_that_were_finished(
     two: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     beside_a_stand_in(monkeypatch, stop_at=2)
-    code, whole = agreed(capsys, str(two), "--jobs", "1")
+    code, document = agreed(capsys, str(two), "--jobs", "1")
     assert code == 130
-    assert ([one["label"] for one in whole["comparisons"]], whole["not_finished"]) == (["codel"], 1)
+    assert ([one["label"] for one in document["comparisons"]], document["not_finished"]) == (
+        ["codel"],
+        1,
+    )
 
 
 def test_red_adaptive_has_a_folder_for_each_setting(
@@ -806,8 +813,8 @@ def test_red_adaptive_has_a_folder_for_each_setting(
     two.write_text(TWO.replace("bandwidth 4mbit", "bandwidth 4mbit adaptive"))
     beside_a_stand_in(monkeypatch)
     out = tmp_path / "kept"
-    _, whole = agreed(capsys, str(two), "-o", str(out))
-    assert [one["case"]["setting"] for one in whole["comparisons"]] == ["", "asleep", "awake"]
+    _, document = agreed(capsys, str(two), "-o", str(out))
+    assert [one["case"]["setting"] for one in document["comparisons"]] == ["", "asleep", "awake"]
     assert [len(Run.find(out / side)) for side in ("sim", "kernel", "kernel-awake")] == [3, 2, 1]
 
 
@@ -846,9 +853,9 @@ def test_what_can_not_be_woken_is_left_out_and_said(
 def test_the_library_that_wakes_red_is_compiled_and_named_by_its_source(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = awake.library()
-    assert found["etc/ld.so.preload"] == b"/awake.so\n"
-    assert found["awake.so"].startswith(b"\x7fELF")
+    files = awake.library()
+    assert files["etc/ld.so.preload"] == b"/awake.so\n"
+    assert files["awake.so"].startswith(b"\x7fELF")
     name = awake.name()
     monkeypatch.setattr(awake, "_source", lambda: b"int x = ;")
     assert awake.name() != name
@@ -863,15 +870,15 @@ def test_agree_in_python_gives_what_the_command_prints(
     two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     beside_a_stand_in(monkeypatch)
-    _, whole = agreed(capsys, str(two), "--most-seeds", "4")
+    _, document = agreed(capsys, str(two), "--most-seeds", "4")
     out, reports, said = tmp_path / "kept", [], []
     found = sojourn.agree(two, most_seeds=4, out=out, progress=reports.append, say=said.append)
     assert isinstance(found, sojourn.Agreement)
     plain = json.loads(found.to_json())
     assert json.loads((out / "agreement.json").read_text()) == plain
-    for one in (plain, whole):
+    for one in (plain, document):
         one.pop("cpu_s")
-    assert plain == whole
+    assert plain == document
     assert [one.seeds for one in found.comparisons] == [2, 4]
     assert {row.verdict for one in found.comparisons for row in one.rows} <= {*VERDICTS}
     assert [run.seeds for run in found.kernels] == [run.seeds for run in found.simulated]
@@ -933,13 +940,13 @@ def test_simulator_and_kernel_agree_on_codel_and_pfifo(
     file.write_text(SMALL)
     out = tmp_path / "kept"
     code = status(["agree", str(file), "-q", "--json", "-o", str(out)])
-    whole = json.loads(capsys.readouterr().out)
+    output = json.loads(capsys.readouterr().out)
     assert code == 0, [
-        row for one in whole["comparisons"] for row in one["rows"] if row["verdict"] == "beyond"
+        row for one in output["comparisons"] for row in one["rows"] if row["verdict"] == "beyond"
     ]
-    assert whole == json.loads((out / "agreement.json").read_text())
-    assert [one["case"]["qdisc"] for one in whole["comparisons"]] == ["codel", "pfifo limit 206"]
-    for one in whole["comparisons"]:
+    assert output == json.loads((out / "agreement.json").read_text())
+    assert [one["case"]["qdisc"] for one in output["comparisons"]] == ["codel", "pfifo limit 206"]
+    for one in output["comparisons"]:
         assert one["seeds"] == 4
         for row in one["rows"]:
             if row["metric"] in ("goodput", "utilisation", "sojourn mean", "ping mean"):
@@ -965,9 +972,9 @@ def test_red_adaptive_agrees_as_tc_sets_it_and_awake(
     file = tmp_path / "red.toml"
     file.write_text(ASLEEP_AND_AWAKE.replace("seeds = 4", "seeds = 2"))
     out = tmp_path / "kept"
-    _, whole = agreed(capsys, str(file), "-e", "kernel-uml", "-o", str(out), "--most-seeds", "4")
+    _, document = agreed(capsys, str(file), "-e", "kernel-uml", "-o", str(out), "--most-seeds", "4")
     beyond = [
-        row for one in whole["comparisons"] for row in one["rows"] if row["verdict"] == "beyond"
+        row for one in document["comparisons"] for row in one["rows"] if row["verdict"] == "beyond"
     ]
     assert not beyond
     asleep, awoken = Run.find(out / "kernel-uml")[0], Run.find(out / "kernel-uml-awake")[0]
@@ -1019,10 +1026,10 @@ def test_each_control_feedback_and_discipline_is_the_kernels(
     if why_not := ready(guest).why_not:
         pytest.skip(f"no guest to compare with: {why_not}")
     monkeypatch.setattr(standing_set, "standing", products)
-    code, whole = agreed(capsys, "-e", engine)
+    code, document = agreed(capsys, "-e", engine)
     beyond = [
         (one["label"], row)
-        for one in whole["comparisons"]
+        for one in document["comparisons"]
         for row in one["rows"]
         if row["verdict"] == "beyond"
     ]

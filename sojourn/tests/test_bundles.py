@@ -49,21 +49,23 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def made(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its bundle."""
+def bundle(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle of `place`."""
     out = tmp_path_factory.mktemp("bundle") / "all.zip"
     assert status(["bundle", "-q", str(place), "-o", str(out)]) == 0
     return out
 
 
-def again(made: Path, out: Path, changed: Callable[[dict[str, bytes]], None], how: int = 0) -> Path:
-    """The zip made anew by hand, with changed files."""
-    with zipfile.ZipFile(made) as whole:
-        files = {name: whole.read(name) for name in whole.namelist()}
+def again(
+    bundle: Path, out: Path, changed: Callable[[dict[str, bytes]], None], how: int = 0
+) -> Path:
+    """Rewrites the zip with changed files."""
+    with zipfile.ZipFile(bundle) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
     changed(files)
-    with zipfile.ZipFile(out, "w", how) as whole:
+    with zipfile.ZipFile(out, "w", how) as archive:
         for name, content in files.items():
-            whole.writestr(name, content)
+            archive.writestr(name, content)
     return out
 
 
@@ -76,7 +78,7 @@ def relisted(files: dict[str, bytes], change: Callable[[dict[str, Any]], None]) 
 # --------------------------------------------------------------------------------------- writing
 
 
-def test_the_same_files_give_the_same_bytes(place: Path, made: Path, tmp_path: Path) -> None:
+def test_the_same_files_give_the_same_bytes(place: Path, bundle: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(place, tmp_path / "elsewhere" / place.name))
     for file in copy.rglob("*"):
         os.utime(file, (1, 1))
@@ -84,22 +86,22 @@ def test_the_same_files_give_the_same_bytes(place: Path, made: Path, tmp_path: P
             file.chmod(0o600)
     (copy / ".half.0123456789abcdef").write_bytes(b"what another process is writing")
     zipped.pack([copy], tmp_path / "again.zip")
-    assert (tmp_path / "again.zip").read_bytes() == made.read_bytes()
+    assert (tmp_path / "again.zip").read_bytes() == bundle.read_bytes()
 
 
-def test_the_manifest_has_files_runs_and_versions(place: Path, made: Path) -> None:
-    with bundles.unpacked(made) as (folder, listed, apart):
+def test_the_manifest_has_files_runs_and_versions(place: Path, bundle: Path) -> None:
+    with bundles.unpacked(bundle) as (folder, listed, apart):
         assert apart == []
         names = {
             path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
         }
         assert names == set(listed.files)
     one = Run.open(place / "one")
-    found = {entry.path.partition("/")[2]: entry for entry in listed.runs}
-    assert set(found) == {"one", "compared/pfifo", "compared/codel"}
-    assert found["one"].seeds == (1, 2)
-    assert found["one"].results == one.meta.checksums
-    assert found["one"].engine_build == _core.ENGINE
+    entries = {entry.path.partition("/")[2]: entry for entry in listed.runs}
+    assert set(entries) == {"one", "compared/pfifo", "compared/codel"}
+    assert entries["one"].seeds == (1, 2)
+    assert entries["one"].results == one.meta.checksums
+    assert entries["one"].engine_build == _core.ENGINE
     assert set(listed.versions) == {"python", "sojourn", "numpy", "polars", "matplotlib"}
 
 
@@ -151,11 +153,11 @@ def test_a_folder_with_a_manifest_of_its_own_is_bundled_with_it(
     assert status(["verify", "-q", "--sums", str(tmp_path / "all.zip")]) == 0
 
 
-def test_a_manifest_does_not_list_itself(made: Path, tmp_path: Path) -> None:
-    def list_itself(said: dict[str, Any]) -> None:
-        said["files"]["manifest.json"] = {"bytes": 3, "sha256": "0" * 64}
+def test_a_manifest_does_not_list_itself(bundle: Path, tmp_path: Path) -> None:
+    def list_itself(manifest: dict[str, Any]) -> None:
+        manifest["files"]["manifest.json"] = {"bytes": 3, "sha256": "0" * 64}
 
-    listed = again(made, tmp_path / "listed.zip", lambda files: relisted(files, list_itself))
+    listed = again(bundle, tmp_path / "listed.zip", lambda files: relisted(files, list_itself))
     with pytest.raises(BundleError, match="does not list itself"), bundles.unpacked(listed):
         pass
 
@@ -218,21 +220,23 @@ def test_a_kill_leaves_no_half_zip_that_stays(
 # --------------------------------------------------------------------------------------- checking
 
 
-def test_a_bundle_is_checked_and_run_again(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert status(["verify", "-q", str(made)]) == 0
+def test_a_bundle_is_checked_and_run_again(
+    bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status(["verify", "-q", str(bundle)]) == 0
     output = capsys.readouterr().out
     assert "files match the manifest" in output
     assert "3 Runs, 4 seeds, run again: every table is equal" in output
 
 
 def test_the_sums_alone_are_checked_without_a_run(
-    made: Path,
+    bundle: Path,
     place: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(_core, "run", lambda *_: pytest.fail("it was run"))
-    assert status(["verify", "-q", "--sums", str(made), str(place / "one")]) == 0
+    assert status(["verify", "-q", "--sums", str(bundle), str(place / "one")]) == 0
     assert "one: every file matches its checksum" in capsys.readouterr().out
 
 
@@ -247,10 +251,10 @@ def test_sums_that_differ_end_with_1(
 
 
 def test_an_unpacked_bundle_is_checked_by_its_manifest_or_its_folder(
-    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with zipfile.ZipFile(made) as whole:
-        whole.extractall(tmp_path)
+    with zipfile.ZipFile(bundle) as archive:
+        archive.extractall(tmp_path)
     (tmp_path / "more.txt").write_text("of the reader's own")
     for path in (tmp_path, tmp_path / "manifest.json"):
         assert status(["verify", "-q", "--sums", str(path)]) == 0
@@ -267,44 +271,44 @@ def test_an_unpacked_bundle_is_checked_by_its_manifest_or_its_folder(
     }
 
 
-def test_a_changed_byte_of_any_file_in_a_zip_is_found(made: Path, tmp_path: Path) -> None:
-    whole = made.read_bytes()
+def test_a_changed_byte_of_any_file_in_a_zip_is_found(bundle: Path, tmp_path: Path) -> None:
+    content = bundle.read_bytes()
     spoilt = tmp_path / "spoilt.zip"
-    with zipfile.ZipFile(made) as listed:
+    with zipfile.ZipFile(bundle) as listed:
         members = listed.infolist()
     for info in members[:: len(members) // 12]:
-        # Behind the entry's own header.
+        # After the local header of the entry.
         at = info.header_offset + 30 + len(info.filename) + info.file_size // 2
-        spoilt.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+        spoilt.write_bytes(content[:at] + bytes([content[at] ^ 0x55]) + content[at + 1 :])
         assert status(["verify", "-q", "--sums", str(spoilt)]) in (1, 2), info.filename
 
 
 def test_a_part_of_a_zip_is_refused_and_a_damaged_directory_gives_nothing_else(
-    made: Path, tmp_path: Path
+    bundle: Path, tmp_path: Path
 ) -> None:
-    whole = made.read_bytes()
+    content = bundle.read_bytes()
     spoilt = tmp_path / "spoilt.zip"
-    for end in range(0, len(whole), len(whole) // 12):
-        spoilt.write_bytes(whole[:end])
+    for end in range(0, len(content), len(content) // 12):
+        spoilt.write_bytes(content[:end])
         assert status(["verify", "-q", "--sums", str(spoilt)]) == 2, end
-    with zipfile.ZipFile(made) as listed:
+    with zipfile.ZipFile(bundle) as listed:
         begins = listed.start_dir
-    with bundles.unpacked(made) as (_, right, _apart):
+    with bundles.unpacked(bundle) as (_, right, _apart):
         pass
-    for at in range(begins, len(whole), 97):
-        spoilt.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+    for at in range(begins, len(content), 97):
+        spoilt.write_bytes(content[:at] + bytes([content[at] ^ 0x55]) + content[at + 1 :])
         try:
-            with bundles.unpacked(spoilt) as (folder, found, apart):
-                assert found == right
+            with bundles.unpacked(spoilt) as (folder, contents, apart):
+                assert contents == right
                 # Files without a reported difference are equal, byte for byte.
-                same = bundles.compare(folder, found)
+                same = bundles.compare(folder, contents)
                 assert {each.name for each in same} <= {each.name for each in apart}
         except BundleError:
             continue
 
 
 def test_what_is_changed_missing_or_added_is_named(
-    made: Path, place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bundle: Path, place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = f"{place.name}/notes.txt"
     cases: dict[str, Callable[[dict[str, bytes]], None]] = {
@@ -316,7 +320,7 @@ def test_what_is_changed_missing_or_added_is_named(
         "the manifest does not list it": lambda files: files.update({f"{name}.exe": b""}),
     }
     for why, change in cases.items():
-        spoilt = again(made, tmp_path / "spoilt.zip", change)
+        spoilt = again(bundle, tmp_path / "spoilt.zip", change)
         assert status(["verify", "-q", str(spoilt)]) == 1
         output = capsys.readouterr().out
         assert "DIFFERS from its manifest" in output
@@ -324,24 +328,26 @@ def test_what_is_changed_missing_or_added_is_named(
 
 
 def test_a_manifest_that_says_otherwise_of_a_run_differs(
-    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def change(said: dict[str, Any]) -> None:
-        said["runs"][0]["engine_build"] = "0" * 16
-        del said["runs"][1]
+    def change(manifest: dict[str, Any]) -> None:
+        manifest["runs"][0]["engine_build"] = "0" * 16
+        del manifest["runs"][1]
 
-    spoilt = again(made, tmp_path / "spoilt.zip", lambda files: relisted(files, change))
+    spoilt = again(bundle, tmp_path / "spoilt.zip", lambda files: relisted(files, change))
     assert status(["verify", "-q", str(spoilt)]) == 1
     output = capsys.readouterr().out
     assert "entry differs from this Run's files: engine_build" in output
     assert "entry differs from this Run's files: it is not listed" in output
 
 
-def test_a_zip_that_was_made_again_with_compression_is_as_good(made: Path, tmp_path: Path) -> None:
-    small = again(made, tmp_path / "small.zip", lambda files: None, zipfile.ZIP_DEFLATED)
-    assert small.stat().st_size < made.stat().st_size
+def test_a_zip_that_was_made_again_with_compression_is_as_good(
+    bundle: Path, tmp_path: Path
+) -> None:
+    small = again(bundle, tmp_path / "small.zip", lambda files: None, zipfile.ZIP_DEFLATED)
+    assert small.stat().st_size < bundle.stat().st_size
     assert status(["verify", "-q", "--sums", str(small)]) == 0
-    other = again(made, tmp_path / "other.zip", lambda files: None, zipfile.ZIP_BZIP2)
+    other = again(bundle, tmp_path / "other.zip", lambda files: None, zipfile.ZIP_BZIP2)
     assert status(["verify", "-q", "--sums", str(other)]) == 2
 
 
@@ -349,18 +355,18 @@ def test_a_zip_that_was_made_again_with_compression_is_as_good(made: Path, tmp_p
     "name", ["../out", "a/../../out", "/tmp/out", "C:/out", "a\\b", "a//b", "a/\x1b"]
 )
 def test_a_name_that_leads_out_is_refused(
-    made: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+    bundle: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def add(files: dict[str, bytes]) -> None:
         files[name] = b"out"
 
-    def list_(said: dict[str, Any]) -> None:
-        said["files"][name] = {"bytes": 3, "sha256": "0" * 64}
+    def list_(manifest: dict[str, Any]) -> None:
+        manifest["files"][name] = {"bytes": 3, "sha256": "0" * 64}
 
     (tmp_path / "in").mkdir()
-    spoilt = again(made, tmp_path / "in" / "spoilt.zip", add)
+    spoilt = again(bundle, tmp_path / "in" / "spoilt.zip", add)
     assert status(["verify", "-q", str(spoilt)]) == 2
-    listed = again(made, tmp_path / "in" / "listed.zip", lambda files: relisted(files, list_))
+    listed = again(bundle, tmp_path / "in" / "listed.zip", lambda files: relisted(files, list_))
     assert status(["verify", "-q", str(listed)]) == 2
     output = capsys.readouterr().err
     assert "do not trust where it is from" in output
@@ -369,20 +375,20 @@ def test_a_name_that_leads_out_is_refused(
 
 
 def test_links_and_bombs_are_not_unpacked(
-    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     link = zipfile.ZipInfo("results/link")
     link.external_attr = 0o120777 << 16
-    bad = Path(shutil.copy(made, tmp_path / "link.zip"))
-    with zipfile.ZipFile(bad, "a") as whole:
-        whole.writestr(link, "/etc/passwd")
+    bad = Path(shutil.copy(bundle, tmp_path / "link.zip"))
+    with zipfile.ZipFile(bad, "a") as archive:
+        archive.writestr(link, "/etc/passwd")
     assert status(["verify", "-q", str(bad)]) == 2
     assert "it is a link, a device or encrypted" in capsys.readouterr().err
 
     def fill(files: dict[str, bytes]) -> None:
         files["zeros"] = bytes(40 << 20)
 
-    bomb = again(made, tmp_path / "bomb.zip", fill, zipfile.ZIP_DEFLATED)
+    bomb = again(bundle, tmp_path / "bomb.zip", fill, zipfile.ZIP_DEFLATED)
     assert status(["verify", "-q", str(bomb)]) == 2
     assert "bytes that unpack to" in capsys.readouterr().err
 
@@ -392,20 +398,20 @@ def test_links_and_bombs_are_not_unpacked(
         files[bundles.MANIFEST] = b'{"schema": "sojourn/manifest/1", "x": [' + listed + b"0]}"
         files["pad"] = os.urandom(200_000)
 
-    swollen = again(made, tmp_path / "swollen.zip", swell, zipfile.ZIP_DEFLATED)
+    swollen = again(bundle, tmp_path / "swollen.zip", swell, zipfile.ZIP_DEFLATED)
     assert status(["verify", "-q", "--sums", str(swollen)]) == 2
     assert "more than 1500000 values" in capsys.readouterr().err
 
 
 def test_no_more_of_a_file_is_unpacked_than_the_manifest_lists(
-    made: Path, place: Path, tmp_path: Path
+    bundle: Path, place: Path, tmp_path: Path
 ) -> None:
     name = f"{place.name}/notes.txt"
 
     def grow(files: dict[str, bytes]) -> None:
         files[name] = bytes(5 << 20)
 
-    grown = again(made, tmp_path / "grown.zip", grow)
+    grown = again(bundle, tmp_path / "grown.zip", grow)
     with bundles.unpacked(grown) as (folder, _, apart):
         assert [each.name for each in apart] == [name]
         assert (folder / name).stat().st_size <= 14

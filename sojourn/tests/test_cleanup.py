@@ -99,8 +99,8 @@ def until(happened: Callable[[], Any]) -> Any:
     """Waits until `happened` returns a true value, and returns it."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
-        if found := happened():
-            return found
+        if value := happened():
+            return value
         time.sleep(0.02)
     raise AssertionError(f"did not happen within {PATIENCE_S:g} s")
 

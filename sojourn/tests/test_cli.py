@@ -939,9 +939,9 @@ def test_a_run_without_finished_seeds_has_no_page(say: Command, home: Path) -> N
 def test_long_work_is_told_ahead(
     expected_s: float, expected: str, quiet: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with work.progress(quiet) as tell:
-        tell(Progress(0, 3, 0.0, expected_s=expected_s))
-        tell(Progress(3, 3, 1.0))
+    with work.progress(quiet) as show:
+        show(Progress(0, 3, 0.0, expected_s=expected_s))
+        show(Progress(3, 3, 1.0))
     assert capsys.readouterr().err == ("" if quiet else expected)
 
 

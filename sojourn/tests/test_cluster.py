@@ -96,22 +96,22 @@ def client(address: str) -> Any:
 @pytest.fixture(scope="module")
 def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster of two workers."""
-    found = Cluster(tmp_path_factory.mktemp("cluster"))
+    started = Cluster(tmp_path_factory.mktemp("cluster"))
     try:
-        found.begin("scheduler", "--host", "127.0.0.1", "--port", "0")
+        started.begin("scheduler", "--host", "127.0.0.1", "--port", "0")
         # They wait for the scheduler's file.
-        found.worker()
-        preload = found.folder / "preload.py"
-        preload.write_text(PRELOAD.format(folder=str(found.folder)))
-        found.worker("--preload", str(preload))
+        started.worker()
+        preload = started.folder / "preload.py"
+        preload.write_text(PRELOAD.format(folder=str(started.folder)))
+        started.worker("--preload", str(preload))
         until = time.monotonic() + WAIT_S
-        while not Path(found.address).is_file():
+        while not Path(started.address).is_file():
             assert time.monotonic() < until, "no scheduler"
             time.sleep(0.05)
-        found.wait_for_workers(2)
-        yield found
+        started.wait_for_workers(2)
+        yield started
     finally:
-        for process in reversed(found.processes):
+        for process in reversed(started.processes):
             process.kill()
             process.wait()
 
@@ -356,7 +356,7 @@ def test_what_is_no_scheduler_is_told_in_a_sentence(greeting: bytes, tmp_path: P
     ],
 )
 def test_a_cluster_that_others_reach_without_tls_is_warned_of(address: str, warned: bool) -> None:
-    assert any("tls://" in said for said in cluster._warning(address)) is warned
+    assert any("tls://" in warning for warning in cluster._warning(address)) is warned
 
 
 # ---------------------------------------------------------------------------------- certificates
@@ -426,8 +426,8 @@ def test_a_worker_makes_what_an_engine_makes() -> None:
     run = sojourn.run(scenario)
     about = metrics.about(run.meta, _core.CAUSES)
     name = key(source.engine, scenario.realise(1))
-    asked = worker.SeedRequest(scenario.to_toml(), 1, about, name)
-    (ran, refused) = worker.work_off("sim", [asked, dataclasses.replace(asked, key="another")])
+    request = worker.SeedRequest(scenario.to_toml(), 1, about, name)
+    (ran, refused) = worker.work_off("sim", [request, dataclasses.replace(request, key="another")])
     assert isinstance(ran, worker.Ran)
     assert ran.packed.checksum == run.meta.checksums["1"]
     assert isinstance(refused, worker.Refused)
@@ -477,7 +477,7 @@ class OneProcess:
     def submit(
         self, what: Callable[..., object], name: str, batch: list[worker.SeedRequest], **how: Any
     ) -> Made:
-        self.batches.append([asked.seed for asked in batch])
+        self.batches.append([request.seed for request in batch])
         self.allowed.append(how["workers"])
         return self.made(what, name, batch)
 
@@ -505,7 +505,7 @@ def test_a_seed_that_kills_its_workers_fails_alone() -> None:
         def made(
             self, what: Callable[..., object], name: str, batch: list[worker.SeedRequest]
         ) -> Made:
-            if any(asked.seed == 40 for asked in batch):
+            if any(request.seed == 40 for request in batch):
                 return Made("error", KilledWorker("task", cast(Any, None), 3))
             return super().made(what, name, batch)
 

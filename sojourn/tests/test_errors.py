@@ -37,10 +37,10 @@ def test_the_command_line_prints_it_and_ends_with_2(
 def test_each_kind_derives_from_it_directly() -> None:
     # A handler of the wider class would also catch a subclass, mostly by accident. UnfinishedError
     # is the only base with subclasses, for recordings and papers.
-    for found in pkgutil.walk_packages(sojourn.__path__, "sojourn."):
-        if found.name.endswith(("__main__", "watchdog")):
+    for entry in pkgutil.walk_packages(sojourn.__path__, "sojourn."):
+        if entry.name.endswith(("__main__", "watchdog")):
             continue
-        module = importlib.import_module(found.name)
+        module = importlib.import_module(entry.name)
         for _, kind in inspect.getmembers(module, inspect.isclass):
             if issubclass(kind, UserError) and kind is not UserError:
                 assert {UserError, UnfinishedError} & {*kind.__bases__}, kind

@@ -41,7 +41,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
 
 def line(figure: Figure, name: str) -> Line2D:
     """Returns the line with this name."""
-    return next(found for found in figure.findobj(Line2D) if found.get_gid() == name)
+    return next(artist for artist in figure.findobj(Line2D) if artist.get_gid() == name)
 
 
 def names(figure: Figure) -> set[str]:
@@ -100,7 +100,7 @@ def test_lost_pings_are_marked_and_not_drawn_as_times(pair: list[Run]) -> None:
 
 def test_every_drop_is_a_tick_under_its_cause(pair: list[Run]) -> None:
     figure = figures.timeline(pair[0], seed=1)
-    ticks = next(found for found in figure.findobj() if found.get_gid() == "drop: limit")
+    ticks = next(artist for artist in figure.findobj() if artist.get_gid() == "drop: limit")
     drawn = np.sort([segment[0][0] for segment in ticks.get_segments()])
     np.testing.assert_allclose(drawn, np.sort(pair[0].table("drops", 1)["t_ns"].to_numpy()) / 1e9)
 
@@ -116,7 +116,7 @@ def test_a_box_has_the_quantiles(pair: list[Run]) -> None:
     axes = figures.boxes(pair).axes[0]
     assert axes.get_title("left") == "ping RTT [ms]"
     rtts = series.ping_rtts(pair[0]).x
-    drawn = {round(float(y), 6) for found in axes.lines for y in np.asarray(found.get_ydata())}
+    drawn = {round(float(y), 6) for artist in axes.lines for y in np.asarray(artist.get_ydata())}
     for level in (0.05, 0.25, 0.5, 0.75, 0.95):
         assert round(float(np.quantile(rtts, level)), 6) in drawn
 
@@ -192,13 +192,13 @@ def test_whiskers_of_a_share_end_where_it_can_be() -> None:
 
 def test_the_ellipse_has_the_covariance_of_the_points() -> None:
     x, y = [1.0, 2.0, 3.0, 6.0], [2.0, 1.0, 5.0, 7.0]
-    found = comparison.one_sigma(x, y)
-    assert found is not None
-    turn = np.radians(found.tilt)
+    ellipse = comparison.one_sigma(x, y)
+    assert ellipse is not None
+    turn = np.radians(ellipse.tilt)
     axes = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
-    rebuilt = axes @ np.diag([(found.width / 2) ** 2, (found.height / 2) ** 2]) @ axes.T
+    rebuilt = axes @ np.diag([(ellipse.width / 2) ** 2, (ellipse.height / 2) ** 2]) @ axes.T
     np.testing.assert_allclose(rebuilt, np.cov(x, y))
-    assert (found.x, found.y) == (3.0, 3.75)
+    assert (ellipse.x, ellipse.y) == (3.0, 3.75)
 
 
 def test_names_in_a_crowded_tradeoff_do_not_cover_each_other(pair: list[Run]) -> None:

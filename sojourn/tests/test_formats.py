@@ -66,8 +66,8 @@ def _mbps(stream: Stream) -> list[float]:
     ],
 )  # fmt: skip
 def test_each_file_has_one_format_and_becomes_a_run(name: str, format_name: str) -> None:
-    found, measured = _read(name)
-    assert found == format_name
+    form, measured = _read(name)
+    assert form == format_name
     content = formats.open_file(FILES / name)
     run = measured.run(content.path, content.data)
     assert run.meta.engine == measured.program
@@ -142,9 +142,9 @@ def test_iperf3_in_both_directions() -> None:
 
 
 def test_a_stream_of_json_says_the_same() -> None:
-    _, whole = _read("iperf3-bidir.json")
+    _, document = _read("iperf3-bidir.json")
     _, lines = _read("iperf3-stream.jsonl")
-    assert [stream.delivered for stream in lines.streams] == [s.delivered for s in whole.streams]
+    assert [stream.delivered for stream in lines.streams] == [s.delivered for s in document.streams]
 
 
 def test_the_intervals_of_iperf3s_server_are_taken_where_they_are() -> None:
@@ -271,8 +271,8 @@ def test_steps_of_smokeping() -> None:
 
 
 def test_a_table_of_a_line_is_traces_and_a_scenario(tmp_path: Path) -> None:
-    found, texts = _texts("line.csv")
-    assert found == "line-table"
+    form, texts = _texts("line.csv")
+    assert form == "line-table"
     _check(texts, tmp_path)
     assert (tmp_path / "x.down.trace").read_text().splitlines()[1:] == ["0.000000,20", "1.000000,25.5", "2.000000,10", "4.000000,12"]  # fmt: skip
     assert (tmp_path / "x.up.trace").read_text().splitlines()[1] == "0.000000,2"
@@ -320,8 +320,8 @@ def test_times_of_a_table_may_be_epochs_or_dates(tmp_path: Path) -> None:
 
 
 def test_sqms_configuration_is_a_scenario(tmp_path: Path) -> None:
-    found, texts = _texts("sqm.conf")
-    assert found == "sqm"
+    form, texts = _texts("sqm.conf")
+    assert form == "sqm"
     toml = texts.files[".toml"]
     assert (
         'down.qdisc = "cake bandwidth 85000kbit diffserv3 overhead 44 ingress dual-dsthost"' in toml
@@ -348,8 +348,8 @@ def test_sqms_configuration_is_a_scenario(tmp_path: Path) -> None:
 
 
 def test_what_tc_shows_is_a_scenario(tmp_path: Path) -> None:
-    found, texts = _texts("tc-cake.txt")
-    assert found == "tc-show"
+    form, texts = _texts("tc-cake.txt")
+    assert form == "tc-show"
     toml = texts.files[".toml"]
     assert 'down.qdisc = "cake bandwidth 85Mbit besteffort dual-dsthost nonat wash ingress' in toml
     assert 'up.qdisc = "cake bandwidth 10Mbit diffserv3 dual-srchost nat' in toml
@@ -429,10 +429,10 @@ def test_packed_files_are_unpacked(pack: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(each.name for each in FILES.iterdir()))
 def test_a_file_that_is_cut_anywhere_is_read_or_refused(name: str, tmp_path: Path) -> None:
-    whole = (FILES / name).read_bytes()
+    data = (FILES / name).read_bytes()
     file = tmp_path / name
     for part in range(1, 12):
-        file.write_bytes(whole[: len(whole) * part // 12])
+        file.write_bytes(data[: len(data) * part // 12])
         try:
             content = formats.open_file(file)
             form, result = formats.read(content)

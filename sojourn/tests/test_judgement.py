@@ -233,10 +233,13 @@ def test_reruns_of_the_same_are_called_by_their_folders(tmp_path: Path) -> None:
 
 
 def test_a_value_of_more_than_forty_characters_is_cut() -> None:
-    whole = "fq_codel limit 10240 target 5ms ecn 4567"
-    assert len(whole) == 40
-    for text, said in ((whole, whole), (f"{whole}8", "fq_codel limit 10240 target 5ms ecn 456…")):
-        assert likeness.words({("qdisc",): text}, [("qdisc",)]) == said
+    longest = "fq_codel limit 10240 target 5ms ecn 4567"
+    assert len(longest) == 40
+    for text, expected in (
+        (longest, longest),
+        (f"{longest}8", "fq_codel limit 10240 target 5ms ecn 456…"),
+    ):
+        assert likeness.words({("qdisc",): text}, [("qdisc",)]) == expected
 
 
 # -------------------------------------------------------------------------------------- intervals
@@ -595,8 +598,8 @@ def test_fairness_is_among_flows_with_a_congestion_control(
     congestions: tuple[str | None, ...], jain: float
 ) -> None:
     flows = [{"kind": "bulk", "congestion": each} for each in congestions]
-    found = quantities.QUANTITY["jain"].read({"flows": flows}, {"jain": 0.8})
-    assert found == pytest.approx(jain, nan_ok=True)
+    value = quantities.QUANTITY["jain"].read({"flows": flows}, {"jain": 0.8})
+    assert value == pytest.approx(jain, nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -681,12 +684,12 @@ def test_the_winners_of_several_contests_are_counted(pair: list[Run]) -> None:
     one = only(compare(pair))
     none, other = (dataclasses.replace(one, winner=winner) for winner in (None, "pfifo"))
     between = "between Runs of the same link and traffic"
-    for contests, said in (
+    for contests, expected in (
         ([one, one, other, none], f"fq_codel wins 2 of 4 comparisons {between}; pfifo wins 1; 1 has no winner."),
         ([one, none, none], f"fq_codel wins 1 of 3 comparisons {between}; 2 have no winner."),
         ([none, none], f"Nobody wins any of 2 comparisons {between}."),
     ):  # fmt: skip
-        assert words.sentences(contests)[0] == said
+        assert words.sentences(contests)[0] == expected
 
 
 def test_without_a_winner_each_sentence_has_one_fact(tmp_path: Path) -> None:

@@ -140,10 +140,10 @@ const fs = require("fs"), crypto = require("crypto"), vm = require("vm");
 const [worker, engine] = process.argv.slice(1);
 const { requests } = JSON.parse(fs.readFileSync(0, "utf8"));
 globalThis.onmessage = null;
-globalThis.postMessage = message => told(message);
+globalThis.postMessage = message => received(message);
 vm.runInThisContext(fs.readFileSync(worker, "utf8"));
 let waits;
-const told = message => { if ("progress" in message) return; waits(message); };
+const received = message => { if ("progress" in message) return; waits(message); };
 const send = message => new Promise(resolve => { waits = resolve; onmessage({ data: { id: 1, ...message } }); });
 (async () => {
   await send({ what: "compile", engine: require("zlib").gzipSync(fs.readFileSync(engine)) });
