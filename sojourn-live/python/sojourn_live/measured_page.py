@@ -122,7 +122,7 @@ def _phases(found: Findings) -> Table:
         more = [Cell("–") if cell is None else _cell(cell) for cell in added]
         whole.append([name, median, *more, down, up, least, low, mean, high, most, sent, lost])
     about = "in ms, goodput, and what the load adds to the median idle RTT"
-    return Table(f"RTT to {found.target or 'nobody'} {about}", head, whole)
+    return Table(f"RTT to {found.target} {about}" if found.target else "Goodput", head, whole)
 
 
 def _interval(interval: Interval) -> Cell:

@@ -81,6 +81,8 @@ def sentences(found: Findings) -> list[str]:
 def _verdict(found: Findings) -> str:
     worst = found.worst
     if worst is None or worst.induced is None:
+        if not found.target:
+            return "There is no verdict on delay: the measurement has no probes."
         if any(row.kind != "idle" for row in found.rows):
             return "There is no verdict: no idle phase was measured to compare with, or no probe was answered."
         return "There is no verdict: no load was measured."
@@ -124,6 +126,7 @@ def places(found: Findings) -> list[str]:
     one_path = any("rpm" in facts for facts in found.facts)
     if (
         not one_path
+        and found.target
         and found.rows
         and not found.places
         and any(row.kind != "idle" for row in found.rows)
@@ -160,10 +163,14 @@ def confidence(found: Findings) -> list[str]:
         if found.by == "repeats"
         else "over blocks of time within the phases (block bootstrap)"
     )
-    said = [
-        f"{sent} probes to {found.target or 'no target'} in {repeats}{missing}, "
-        f"{'how many were lost is not known' if lost is None else f'{lost} lost'}; 95 % intervals are {over}."
-    ]
+    said = (
+        [
+            f"{sent} probes to {found.target} in {repeats}{missing}, "
+            f"{'how many were lost is not known' if lost is None else f'{lost} lost'}; 95 % intervals are {over}."
+        ]
+        if found.target
+        else []
+    )
     said += _lost_ways(found)
     late = [fact["lateness_ns"] for fact in found.facts if "lateness_ns" in fact]
     if late:
