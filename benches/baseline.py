@@ -100,7 +100,7 @@ def differences(before: Any, now: Any, place: str = "") -> Iterator[str]:
 @click.command()
 @click.argument("verb", type=click.Choice(("keep", "check")))
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--papers", is_flag=True, help="The papers' quick studies too.")
+@click.option("--papers", is_flag=True, help="Also run the papers' quick studies.")
 def main(verb: str, path: Path, papers: bool) -> None:
     if verb == "keep":
         path.write_text(json.dumps(baseline(papers), indent=1) + "\n", encoding="utf-8")

@@ -259,7 +259,7 @@ def scale(only: str | None) -> list[Case]:
     ]
 
 
-# -------------------------------------------------------------------------------- one sojourn run
+# ------------------------------------------------------------------------------- a run of sojourn
 
 
 class RefusedError(Exception):
@@ -320,7 +320,9 @@ def run_sojourn(text: str) -> dict[str, float]:
     command = [sys.executable, str(HERE / "bench.py"), "--child", "-"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if done.returncode < 0:
-        raise RefusedError(f"killed by signal {-done.returncode}, by the system if memory ran out")
+        raise RefusedError(
+            f"killed by signal {-done.returncode}; the system does that if memory runs out"
+        )
     if done.returncode != 0:
         raise RefusedError(_last_words(done.stderr))
     result: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
@@ -433,7 +435,7 @@ def instructions(speed: callgrind.Speed, scenario: Any, lengths: Lengths) -> dic
         return {"lengths": vars(lengths), "parts": callgrind.per_packet(speed, file, lengths)}
 
 
-# -------------------------------------------------------------------------------------- the entry
+# ---------------------------------------------------------------------------- the history's entry
 
 
 def entry(form: str, cases: list[Case], repeats: int, tools: Tools) -> history.Entry:
@@ -671,28 +673,28 @@ def _parser() -> argparse.ArgumentParser:
         "--scale", action="store_true", help="many flows, fast links, many links, an hour"
     )
     parser.add_argument(
-        "--only", metavar="NAME", help="run the case NAME, or those with NAME in it"
+        "--only", metavar="NAME", help="run the case NAME, or all cases whose name contains NAME"
     )
-    parser.add_argument("--repeats", type=int, help="of each case (default 5, with --scale 3)")
-    parser.add_argument("--no-peers", action="store_true", help="sojourn only")
+    parser.add_argument("--repeats", type=int, help="repeats per case (default 5, with --scale 3)")
+    parser.add_argument("--no-peers", action="store_true", help="measure sojourn only")
     parser.add_argument(
-        "--instructions", action="store_true", help="also count instructions a packet (valgrind)"
+        "--instructions", action="store_true", help="also count instructions per packet (valgrind)"
     )
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--json", action="store_true", help="the run as JSON, on stdout")
     shown.add_argument("--markdown", action="store_true", help="the page's tables, on stdout")
     shown.add_argument(
-        "--record", action="store_true", help="keep the tables for docs/performance.md"
+        "--record", action="store_true", help="record the tables for docs/performance.md"
     )
     parser.add_argument(
-        "--last", action="store_true", help="measure nothing: show the history's last run"
+        "--last", action="store_true", help="show the last run of the history; measure nothing"
     )
     parser.add_argument(
         "--history",
         type=Path,
         metavar="FILE",
         default=history.FILE,
-        help="a line is added to it (default build/bench/history.jsonl)",
+        help="the file that gets one line more (default build/bench/history.jsonl)",
     )
     parser.add_argument("--child", metavar="FILE", help=argparse.SUPPRESS)
     return parser

@@ -69,7 +69,7 @@ def read(file: Path) -> list[Entry]:
     return entries
 
 
-# ------------------------------------------------------------------------------ what has changed
+# --------------------------------------------------------------------------------------- changes
 
 
 def changes(entry: Entry, before: Sequence[Entry]) -> Iterator[str]:
@@ -159,7 +159,7 @@ def _parts(case: dict[str, Any], old: dict[str, Any]) -> str:
     return f" ({most}: {more[most]:+.0f})"
 
 
-# ------------------------------------------------------------------------------------ by rank
+# ------------------------------------------------------------------------- comparison by rank
 
 
 def shift(

@@ -172,7 +172,7 @@ def per_packet(speed: Speed, scenario: Path, lengths: Lengths) -> dict[str, floa
     short = counted(speed, scenario, lengths.short_s)
     packets = long.packets - short.packets
     if packets <= 0:
-        raise SystemExit(f"error: {scenario} delivers nothing from {lengths.short_s} s on")
+        raise SystemExit(f"error: {scenario} delivers no packets after {lengths.short_s} s")
     names = {**dict(PARTS), REST: ""}
     return {name: (long.parts.get(name, 0) - short.parts.get(name, 0)) / packets for name in names}
 

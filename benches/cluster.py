@@ -142,8 +142,8 @@ def died(folder: Path, runs: int) -> Run:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--runs", type=int, default=200, metavar="N", help="long ones")
-    parser.add_argument("--short", type=int, default=1000, metavar="N", help="short ones")
+    parser.add_argument("--runs", type=int, default=200, metavar="N", help="number of long runs")
+    parser.add_argument("--short", type=int, default=1000, metavar="N", help="number of short runs")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:

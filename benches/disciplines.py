@@ -61,7 +61,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("words", nargs="*", default=WORDS, metavar="WORDS")
-    parser.add_argument("--record", action="store_true", help="keep them for docs/performance.md")
+    parser.add_argument(
+        "--record", action="store_true", help="record the table for docs/performance.md"
+    )
     options = parser.parse_args()
     try:
         speed = callgrind.program()

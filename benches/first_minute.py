@@ -217,9 +217,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--test", action="store_true", help="time `make test` instead")
-    parser.add_argument("--record", action="store_true", help="keep the table for the pages")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="an empty folder for all of it")
+    parser.add_argument("--test", action="store_true", help="measure `make test` instead")
+    parser.add_argument("--record", action="store_true", help="record the table for the pages")
+    parser.add_argument(
+        "--keep", type=Path, metavar="FOLDER", help="keep everything in this empty folder"
+    )
     options = parser.parse_args()
     what, steps = ("test", tested) if options.test else ("demo", demo)
     of, load = bench.tree_and_machine(), bench.load()

@@ -529,17 +529,15 @@ def run_all(
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--cases", type=int, default=3000, help="how many [3000]")
-    parser.add_argument("--first", type=int, default=0, help="number of the first [0]")
-    parser.add_argument(
-        "--cpu", type=float, default=4.0, help="CPU seconds after which a case is cut [4]"
-    )
+    parser.add_argument("--cases", type=int, default=3000, help="number of cases [3000]")
+    parser.add_argument("--first", type=int, default=0, help="number of the first case [0]")
+    parser.add_argument("--cpu", type=float, default=4.0, help="CPU limit of a case in seconds [4]")
     parser.add_argument("--workers", type=int, default=2, help="cases at a time [2]")
     parser.add_argument(
         "--keep", type=Path, metavar="DIR", help="keep the files of failed cases here"
     )
     parser.add_argument(
-        "--show", type=int, metavar="N", help="print the file of case N, run nothing"
+        "--show", type=int, metavar="N", help="print the file of case N and run nothing"
     )
     parser.add_argument(
         "--file", type=Path, action="append", help="run this file instead of generated ones"

@@ -50,7 +50,7 @@ QUESTIONS = 12
 MOST_STEPS = 200_000
 """Steps that Python may take in one call."""
 
-# -------------------------------------------------------------------------------------- the authors
+# -------------------------------------------------------------------------------- generated classes
 
 
 class Author:
@@ -388,7 +388,7 @@ def case(index: int) -> tuple[str, str]:
     return damaged(rng, text), name
 
 
-# -------------------------------------------------------------------------------------- Python's way
+# ------------------------------------------------------------------------------- the class in Python
 
 
 class FailedError(Exception):
@@ -586,7 +586,7 @@ class Python:
         self.own = names[law.name]()
         for name, value in law.values.items():
             if name not in law.base.shared and vars(type(self.own))[name] != value:
-                raise AssertionError(f"{name} begins as {value}, not as Python's")
+                raise AssertionError(f"{name} starts as {value}, unlike Python's")
             setattr(self.own, name, Array([*value]) if isinstance(value, list) else value)
         self.key = 0
         self.own.random = self._random
@@ -631,7 +631,7 @@ class Python:
             sys.settrace(None)
 
 
-# ---------------------------------------------------------------------------------------- both ways
+# --------------------------------------------------------------------------------------- comparison
 
 
 def _shown(rng: random.Random, view: str) -> dict[str, Any]:
@@ -781,12 +781,14 @@ def run_all(indexes: Iterator[tuple[int, bool]], workers: int) -> Iterator[tuple
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--cases", type=int, default=2000, help="how many [2000]")
-    parser.add_argument("--first", type=int, default=0, help="number of the first [0]")
-    parser.add_argument("--compile", type=int, default=5, metavar="N", help="one in N [5]")
+    parser.add_argument("--cases", type=int, default=2000, help="number of cases [2000]")
+    parser.add_argument("--first", type=int, default=0, help="number of the first case [0]")
+    parser.add_argument(
+        "--compile", type=int, default=5, metavar="N", help="compile one case in N [5]"
+    )
     parser.add_argument("--workers", type=int, default=2, help="cases at a time [2]")
     parser.add_argument(
-        "--show", type=int, metavar="N", help="print the file of case N, run nothing"
+        "--show", type=int, metavar="N", help="print the file of case N and run nothing"
     )
     options = parser.parse_args()
     if options.show is not None:

@@ -67,7 +67,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seconds", type=int, default=10, help="of each run")
+    parser.add_argument("--seconds", type=int, default=10, help="length of each run")
     parser.add_argument("--rates", type=int, nargs="+", default=[10, 100, 1000], help="Mbit/s")
     options = parser.parse_args()
     guest = guests.choose("uml")

@@ -99,7 +99,7 @@ def recorded(file: Path = RECORD) -> dict[str, Any]:
 def judged(
     case: str, counts: Mapping[str, Any], records: Mapping[str, Any], by: Mapping[str, str]
 ) -> Verdict:
-    """Compares a case's count with the build's record `kept`. `by`: this compiler."""
+    """Compares a case's count with the build's `records`. `by`: this compiler."""
     total = sum(counts["parts"].values())
     known = records.get("cases", {}).get(case)
     if known is None or known["lengths"] != counts["lengths"]:
@@ -168,9 +168,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("only", nargs="*", metavar="CASE", help="these of the cases")
-    parser.add_argument("--build", choices=BUILDS, default="release", help="whose instructions")
-    parser.add_argument("--record", action="store_true", help="keep what is counted")
+    parser.add_argument("only", nargs="*", metavar="CASE", help="cases to count (default: all)")
+    parser.add_argument("--build", choices=BUILDS, default="release", help="build to count")
+    parser.add_argument("--record", action="store_true", help="record the counts")
     options = parser.parse_args()
     chosen = cases(options.build, options.only)
     try:

@@ -93,6 +93,8 @@ def filled(page: str, texts: Mapping[str, str]) -> str:
         place = re.compile(f"{re.escape(begin(name))}\n.*?{re.escape(end(name))}", re.DOTALL)
         places = place.findall(page)
         if len(places) != 1:
-            raise NoPlaceError(f"the page has no one place for {begin(name)} ... {end(name)}")
+            raise NoPlaceError(
+                f"the page must have exactly one place for {begin(name)} ... {end(name)}"
+            )
         page = page.replace(places[0], f"{begin(name)}\n{text}\n{end(name)}")
     return page

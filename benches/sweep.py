@@ -170,12 +170,12 @@ def main() -> int:
     """Runs the command line."""
     parser = argparse.ArgumentParser(description="How long it takes around the engine.")
     parser.add_argument("--only", metavar="NAME", help="run the cases whose name contains NAME")
-    parser.add_argument("--repeats", type=int, default=3, help="of each case (default 3)")
+    parser.add_argument("--repeats", type=int, default=3, help="repeats per case (default 3)")
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--json", action="store_true", help="a JSON object on stdout")
     shown.add_argument("--markdown", action="store_true", help="the page's table, on stdout")
     shown.add_argument(
-        "--record", action="store_true", help="keep the table for docs/performance.md"
+        "--record", action="store_true", help="record the table for docs/performance.md"
     )
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -185,7 +185,10 @@ def main() -> int:
     cases = [case for case in CASES if options.only is None or options.only in case.name]
     if not cases or options.repeats < 1:
         names = ", ".join(case.name for case in CASES)
-        print(f"error: no such case, or no repeat\nhint: one of {names}", file=sys.stderr)
+        print(
+            f"error: there is no such case, or --repeats is below 1\nhint: one of {names}",
+            file=sys.stderr,
+        )
         return 2
     if bench.build() == "checked":
         print(bench.CHECKED, file=sys.stderr)

@@ -475,18 +475,18 @@ def main(words: Sequence[str] | None = None) -> int:
         "--only",
         metavar="TEXT",
         action="append",
-        help="cases whose title contains TEXT (all that are given)",
+        help="run cases whose title contains every TEXT",
     )
-    parser.add_argument(
-        "--seeds", type=int, help="seeds of ours per case (default: the scenario's)"
-    )
+    parser.add_argument("--seeds", type=int, help="our seeds per case (default: the scenario's)")
     parser.add_argument("--jobs", type=int, help="threads (default: one per core)")
     parser.add_argument("--all", action="store_true", help="print numbers that agree, too")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    parser.add_argument("--record", action="store_true", help="keep all for docs/validation.md")
+    parser.add_argument(
+        "--record", action="store_true", help="record all numbers for docs/validation.md"
+    )
     options = parser.parse_args(words)
     if options.record and (options.only or options.seeds):
-        print("error: --record is of all cases and their seeds", file=sys.stderr)
+        print("error: --record needs all cases with their own seeds", file=sys.stderr)
         print("hint: leave --only and --seeds out", file=sys.stderr)
         return 2
     every = [*small_cases(), *adt_cases()]

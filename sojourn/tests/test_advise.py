@@ -161,7 +161,7 @@ def test_a_run_lasts_as_many_rtts_as_its_longest_flow_needs() -> None:
     assert replace(line, rtt_ns=(1_000_000, 1_000_000)).duration_ns == 3 * 10**9
 
 
-# ------------------------------------------------------------------------- the choice, by numbers
+# ------------------------------------------------------------------------------------- the choice
 
 
 @dataclass(frozen=True)

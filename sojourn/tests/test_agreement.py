@@ -279,7 +279,7 @@ def test_summaries_of_two_scenarios_are_refused() -> None:
         compare(summary({}), other, RATES)
 
 
-# ------------------------------------------------------------------------------ its other numbers
+# ---------------------------------------------------------------------------------- other numbers
 
 
 def test_goodput_is_compared_of_each_group() -> None:
@@ -423,7 +423,7 @@ def test_variant_linux_is_that_of_the_kernel_beside_it() -> None:
     assert ours("fq_codel limit 500", "linux-7.3") == "fq_codel variant linux7.3 limit 500"
     assert ours("fq_codel limit 500", "linux") == "fq_codel limit 500"
     assert ours("codel variant rfc", "linux-7.3") == "codel variant rfc"
-    assert ours("pie", "linux-7.3") == "pie", "7.3 has no other"
+    assert ours("pie", "linux-7.3") == "pie", "7.3 has only one pie"
 
 
 def test_red_adaptive_is_held_against_the_kernel_both_ways() -> None:
@@ -486,7 +486,7 @@ def test_each_mechanism_names_an_experiment_and_the_page_tells_of_it() -> None:
         assert f"`{each.name}`" in page
 
 
-# ----------------------------------------------------------------------------------- many of them
+# ------------------------------------------------------------------------------- many comparisons
 
 
 def test_a_digest_counts_each_number_and_finds_the_worst() -> None:
@@ -650,7 +650,7 @@ def test_without_a_guest_it_says_how_to_make_one(
     assert "sojourn kernel setup" in capsys.readouterr().err
 
 
-# --------------------------------------------- the command line, beside a stand-in for the kernel
+# ------------------------------------------------ the command line with a stand-in for the kernel
 
 TWO = """
 title = "Two"
@@ -733,7 +733,7 @@ def test_only_cases_that_do_not_tell_get_more_seeds(
 ) -> None:
     beside_a_stand_in(monkeypatch)
     _, few = agreed(capsys, str(two))
-    assert seeds_of(few) == [2, 2], "a scenario of one's own gets what it asks for"
+    assert seeds_of(few) == [2, 2], "a user's scenario keeps its own number of seeds"
     assert [undecided(one) for one in few["comparisons"]] == [False, True]
     _, more = agreed(capsys, str(two), "--most-seeds", "4")
     assert seeds_of(more) == [2, 4]
@@ -863,7 +863,7 @@ def test_the_library_that_wakes_red_is_compiled_and_named_by_its_source(
         awake.library()
 
 
-# -------------------------------------------------------- from Python, beside the same stand-in
+# ---------------------------------------------------------------- Python with the same stand-in
 
 
 def test_agree_in_python_gives_what_the_command_prints(

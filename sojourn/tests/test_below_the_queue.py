@@ -38,7 +38,7 @@ def realised(keys: str) -> tuple[Link, ...]:
     return loads(LINK.format(keys=keys)).realise(1).links
 
 
-# The words
+# Words
 # --------------------------------------------------------------------------------------------------
 
 
@@ -170,7 +170,7 @@ def test_a_ring_s_columns_are_null_where_there_is_none(tmp_path: Path) -> None:
     down, up = (rows.filter(pl.col("link") == name).select(columns) for name in ("down", "up"))
     assert up.null_count().row(0) == (up.height,) * 3
     assert down.null_count().row(0) == (0, 0, down.height)
-    assert down["ring_packets"].max() == 16, "the only flow is a saturating one"
+    assert down["ring_packets"].max() == 16, "the only flow saturates the link"
     totals = done.table("links").filter(pl.col("link") == "up")
     ring = [name for name in totals.columns if name.startswith(("ring_", "bql_"))]
     assert totals.select(ring).null_count().row(0) == (1,) * 6
@@ -309,14 +309,14 @@ def test_the_queue_stands_where_the_path_is_slowest(tmp_path: Path) -> None:
     )
     modem, router = queue_of(bloated, "modem"), queue_of(bloated, "router")
     assert router["backlog_packets"]["max"] == 0, "an unlimited link without a shaper never queues"
-    assert router["utilisation"] != router["utilisation"], "and has no utilisation"
+    assert router["utilisation"] != router["utilisation"], "an unlimited link has no utilisation"
     assert modem["sojourn_ms"]["max"] > 450, "64 kB at 1 Mbit/s take 512 ms"
     modem, router = queue_of(shaped, "modem"), queue_of(shaped, "router")
     assert modem["backlog_packets"]["max"] <= 2, (
         "a burst of 1600 bytes over what the shaper lets through"
     )
     assert router["dropped_packets"] > 0
-    assert 0.97 < router["utilisation"] <= 1, "of the 900 kbit/s it is shaped to"
+    assert 0.97 < router["utilisation"] <= 1, "relative to the shaper's 900 kbit/s"
     pings = [
         metrics.summary(done).runs[0]["probes"][0]["rtt_ms"]["p50"] for done in (bloated, shaped)
     ]

@@ -235,7 +235,7 @@ def test_the_sums_alone_are_checked_without_a_run(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(_core, "run", lambda *_: pytest.fail("it was run"))
+    monkeypatch.setattr(_core, "run", lambda *_: pytest.fail("a Run was simulated"))
     assert status(["verify", "-q", "--sums", str(bundle), str(place / "one")]) == 0
     assert "one: every file matches its checksum" in capsys.readouterr().out
 

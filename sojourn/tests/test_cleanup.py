@@ -102,7 +102,7 @@ def until(happened: Callable[[], Any]) -> Any:
         if value := happened():
             return value
         time.sleep(0.02)
-    raise AssertionError(f"did not happen within {PATIENCE_S:g} s")
+    raise AssertionError(f"the condition was not met within {PATIENCE_S:g} s")
 
 
 def cleaned(capsys: pytest.CaptureFixture[str], expected: int = 0) -> dict[str, Any]:
@@ -200,7 +200,7 @@ def test_a_folder_that_another_one_cleans_up_is_not_taken(place: Path) -> None:
         cleanup._locked(folder)
 
 
-# ------------------------------------------------------------------------------------ killed ones
+# ------------------------------------------------------------------------------- killed processes
 
 
 def killed_once(happened: Callable[[], Any], *arguments: str) -> None:
@@ -322,7 +322,7 @@ def test_the_next_run_removes_it_without_a_word(
     assert not file.exists()
 
 
-# ----------------------------------------------------------------------------- what is left alone
+# -------------------------------------------------------------------------------- files that stay
 
 
 def test_what_a_living_run_has_is_left_alone(

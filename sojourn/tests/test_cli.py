@@ -138,7 +138,7 @@ def test_run_again_takes_a_new_folder_unless_told_which(say: Command, home: Path
     say("run", "home.toml")
     say("run", "home.toml")
     assert sorted(path.name for path in (home / "runs").iterdir()) == ["home", "home-2"]
-    assert say("run", "home.toml", "-o", "runs/home").code == 0, "nothing is missing in it"
+    assert say("run", "home.toml", "-o", "runs/home").code == 0, "the Run is complete"
     other = ("run", "home.toml", "--seed", "7", "-o", "runs/home")
     assert say(*other).code == 2
     assert say(*other, "--force").code == 0
@@ -242,7 +242,7 @@ def test_figures_are_drawn_on_request_in_the_formats_that_are_asked_for(
     assert {path.suffix for path in (home / "out" / "figures").iterdir()} == suffixes
 
 
-# ------------------------------------------------------------------------------------ what is run
+# ------------------------------------------------------------------------------ scenarios and notes
 
 
 def test_what_is_doubtful_is_noted_once_on_stderr(say: Command) -> None:
@@ -442,7 +442,7 @@ def test_check_says_whose_draws_it_shows(say: Command) -> None:
 
 def test_check_says_who_can_run_it_and_why_not(say: Command) -> None:
     wide = say("check", "home.toml", "--set", "bottleneck.qdisc=fq orphan_mask 131071")
-    assert wide.code == 0, "Linux can"
+    assert wide.code == 0, "Linux can run it"
     assert (
         "sim: can't run it\n"
         "  link 'down': qdisc and link 'up': qdisc: the simulator has no fq orphan_mask of more than 16 bits, Linux has"
@@ -454,7 +454,7 @@ def test_check_says_who_can_run_it_and_why_not(say: Command) -> None:
     assert "sim: can run it\nkernel: can't run it\n" in adt.out
     wide_too = "bottleneck.qdisc=fq orphan_mask 131071"
     changes = ("--set", wide_too, "--set", "flow.bulk.congestion=ledbat")
-    assert say("check", "home.toml", *changes).code == 1, "nobody can"
+    assert say("check", "home.toml", *changes).code == 1, "no engine can run it"
     wrong = say("check", "home.toml", "--set", "bottleneck.qdisc=codell")
     assert (wrong.code, wrong.out) == (2, "")
     assert "did you mean codel?" in wrong.err
@@ -501,7 +501,7 @@ def test_what_check_expects_is_about_what_runs(say: Command, home: Path) -> None
         assert written < foreseen["expected"]["table_bytes"]
 
 
-# ----------------------------------------------------------------------- what can't be understood
+# --------------------------------------------------------------------- wrong commands and options
 
 
 @pytest.mark.parametrize(
@@ -674,7 +674,7 @@ def test_list_names_what_there_is(say: Command) -> None:
         ["sim"],
         ["sim"],
     ]
-    assert "web  " in say("list", "scenarios").out, "wherever one is"
+    assert "web  " in say("list", "scenarios").out, "the list does not depend on the working folder"
 
 
 @pytest.mark.parametrize(
@@ -770,7 +770,7 @@ def test_what_only_linux_has_is_refused_by_the_simulator_with_its_place(
         "link 'up': qdisc: the simulator has no fq orphan_mask of more than 16 bits" in result.err
     )
     assert "congestion: the simulator has no bic" in result.err
-    assert result.err.count("16 bits, Linux has") == 1, "not for each way"
+    assert result.err.count("16 bits, Linux has") == 1, "the message is not repeated per direction"
     hint = result.err.splitlines()[-1]
     assert hint.startswith("hint: run it with -e kernel")
     assert hint.endswith("; nearest in the simulator: cubic for bic")
@@ -961,7 +961,7 @@ def test_a_setup_tells_how_much_is_left(say: Command, monkeypatch: pytest.Monkey
     ]
 
 
-# ------------------------------------------------------------------- runs that an engine gives up
+# --------------------------------------------------------------- runs on which an engine gives up
 
 
 class Tired(Simulator):

@@ -106,7 +106,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         started.worker("--preload", str(preload))
         until = time.monotonic() + WAIT_S
         while not Path(started.address).is_file():
-            assert time.monotonic() < until, "no scheduler"
+            assert time.monotonic() < until, "the scheduler did not start"
             time.sleep(0.05)
         started.wait_for_workers(2)
         yield started
@@ -204,7 +204,7 @@ def test_ctrl_c_keeps_what_is_finished_and_stops_the_workers(
     with client(there.address) as asking:
         until = time.monotonic() + WAIT_S
         while any(asking.run(busy).values()):
-            assert time.monotonic() < until, "a worker goes on"
+            assert time.monotonic() < until, "a worker is still busy"
             time.sleep(0.05)
 
 
@@ -246,7 +246,7 @@ def test_a_worker_that_dies_loses_nothing_and_tables_are_those_of_a_run_alone(
     runs = sojourn.run_all(
         short(), seeds=SEEDS, out=tmp_path / "runs", cluster=there.address, progress=kill
     )
-    assert killed_at[0] < 2 * SEEDS, "it was killed in the middle"
+    assert killed_at[0] < 2 * SEEDS, "the worker was killed in the middle of the work"
     assert dying.wait() == -signal.SIGKILL
     assert [len(run.seeds) for run in runs] == [SEEDS, SEEDS]
     alone = sojourn.run_all(short(), seeds=SEEDS)

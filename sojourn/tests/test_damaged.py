@@ -224,7 +224,7 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
     assert metas.read((run.path / META).read_bytes()) == run.meta
 
 
-# ------------------------------------------------------------------------------- while it is read
+# --------------------------------------------------------------------------- damage during a read
 
 
 def test_a_run_that_is_replaced_is_not_read_as_what_it_was(tmp_path: Path) -> None:

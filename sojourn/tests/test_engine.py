@@ -88,7 +88,7 @@ def quick(realised: Realised, _progress: Callable[[int], bool] | None) -> Tables
     return stand_in(realised)
 
 
-# -------------------------------------------------------------------------------- what is written
+# ----------------------------------------------------------------------------------- written Runs
 
 
 def test_a_run_says_exactly_what_was_run(tmp_path: Path) -> None:
@@ -360,7 +360,7 @@ def test_expected_time_is_that_of_all_runs_over_the_threads_and_not_less_than_th
     assert estimate.run_s("netns", long) > 3000
 
 
-# ------------------------------------------------------------------------ whatever stops the work
+# ------------------------------------------------------------------------------- interrupted work
 
 
 def stubborn(after: int) -> Core:
@@ -562,7 +562,7 @@ def test_a_disk_that_fills_up_stops_the_work_and_keeps_finished_seeds(
 def test_a_full_disk_is_found_before_anything_runs(
     tmp_path: Path, core: Callable[[Core], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    core(lambda text, progress: pytest.fail("it ran"))
+    core(lambda text, progress: pytest.fail("a simulation ran"))
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=1000))
     with pytest.raises(RunError, match="MB free"):
@@ -573,7 +573,7 @@ def test_a_full_disk_is_found_before_anything_runs(
 def test_every_folder_is_checked_before_anything_runs(
     tmp_path: Path, core: Callable[[Core], None]
 ) -> None:
-    core(lambda text, progress: pytest.fail("it ran"))
+    core(lambda text, progress: pytest.fail("a simulation ran"))
     (tmp_path / "fq-codel").mkdir()
     (tmp_path / "fq-codel" / "mine.txt").write_text("")
     with pytest.raises(RunError, match="not a Run"):
@@ -707,8 +707,8 @@ access = "1 Mbit/s"
     }
     assert set(done.table("queue")["link"].unique()) == {"down", "up"}
     backlog = dict(done.table("links").select("link", "backlog_mean_packets").iter_rows())
-    assert backlog["bulk/access"] > backlog["down"], "the queue stands at the access link"
-    assert series.bottleneck(done) == "down", "a figure is of a link that has a time line"
+    assert backlog["bulk/access"] > backlog["down"], "the queue is at the access link"
+    assert series.bottleneck(done) == "down", "a figure shows a link with a time line"
 
 
 def test_a_codepoint_from_the_file_reaches_the_queue(tmp_path: Path) -> None:
@@ -719,7 +719,7 @@ def test_a_codepoint_from_the_file_reaches_the_queue(tmp_path: Path) -> None:
         longest[dscp] = done.table("probe")["rtt_ns"].drop_nulls().to_numpy().max() / 1e6
     # 20 ms of delay, 2.4 ms of a full packet on the way down, and less than 1 ms of short packets.
     assert longest["throughput"] < 23.4, "pings pass the files in the middle band"
-    assert longest["cs0"] > 60, "in the same band they wait"
+    assert longest["cs0"] > 60, "in the same band pings wait"
 
 
 def test_jitter_is_each_host_s_so_that_a_round_trip_has_it_twice(tmp_path: Path) -> None:

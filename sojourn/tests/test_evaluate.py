@@ -269,7 +269,7 @@ def test_a_suite_that_is_added_to_the_folder_is_in(
     monkeypatch.setattr(suite, "SUITES", tmp_path)
     assert suite.names() == sorted(["document", *before])
     assert suite.read("document").word == "document"
-    assert entrants.suite_of(["reno"]) == "document", "of several, the first by name"
+    assert entrants.suite_of(["reno"]) == "document", "the first suite by name is chosen"
     assert entrants.suite_of(["codel"]) == "rfc7928"
 
 
@@ -502,7 +502,7 @@ def test_a_cell_whose_runs_failed_is_empty_and_the_others_keep_their_rows(tmp_pa
     assert 'class="unknown"' not in fields[1]
 
 
-# ------------------------------------------------------------------------------- the command itself
+# -------------------------------------------------------------------------------------- the command
 
 CLAIMS = """
 { of = "sojourn_p95", at_most = 0.5, times_baseline = true, source = "mine" },

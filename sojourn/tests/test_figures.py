@@ -55,7 +55,7 @@ def words(figure: Figure) -> str:
     return "\n".join(text.get_text() for text in figure.findobj(matplotlib.text.Text))
 
 
-# ------------------------------------------------------------------------ the data is the tables'
+# ----------------------------------------------------------------------------- data of the tables
 
 
 def test_the_time_line_shows_the_queue_table(pair: list[Run]) -> None:
@@ -186,8 +186,8 @@ def test_bars_are_as_long_as_the_means_of_the_summary(pair: list[Run]) -> None:
 def test_whiskers_of_a_share_end_where_it_can_be() -> None:
     assert sides(0.15, 0.25, 100) == (0.15, 0.25)
     assert sides(99.5, 2, 100) == (2, 0.5)
-    assert sides(100.5, 2, 100) == (2, 0), "above its most"
-    assert sides(5, 7) == (7, 7), "no share"
+    assert sides(100.5, 2, 100) == (2, 0), "the mean is above the maximum"
+    assert sides(5, 7) == (7, 7), "the quantity is not a share"
 
 
 def test_the_ellipse_has_the_covariance_of_the_points() -> None:
@@ -290,7 +290,7 @@ def test_an_hour_of_pings_is_drawn_in_wider_columns() -> None:
     assert density.sent.sum() == t.size
 
 
-# --------------------------------------------------------------------------------- the discipline
+# -------------------------------------------------------------------------------------- disciplines
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ def test_runs_of_one_comparison_are_asked_about_the_same_link(pair: list[Run]) -
     assert series.bottlenecks(pair) == ["bottleneck", "bottleneck"]
 
 
-# --------------------------------------------------------------------------------------- odd Runs
+# ----------------------------------------------------------------------------------- unusual Runs
 
 
 @pytest.mark.parametrize(

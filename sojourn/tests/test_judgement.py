@@ -304,7 +304,7 @@ def test_seeds_without_luck_are_one_sample() -> None:
     assert [summary.samples for summary in sojourn.summary(lucky)] == [3, 3]
 
 
-# -------------------------------------------------------------------------- made up, seed by seed
+# ------------------------------------------------------------------- synthetic Runs, seed by seed
 
 
 def made_up(
@@ -494,7 +494,7 @@ def test_a_difference_the_other_way_round_has_its_interval_the_other_way_round()
     assert one.turned().difference == Interval(1.0, 0.25, 1.5)
 
 
-# ----------------------------------------------------------------------------- for whom, and what
+# --------------------------------------------------------------------------------------- quantities
 
 
 def test_transfers_are_judged_by_their_completion() -> None:
@@ -635,7 +635,7 @@ def test_late_packets_by_hand() -> None:
     assert math.isnan(metrics.late_rate(None, 0))
 
 
-# ------------------------------------------------------------------------------------- for others
+# ----------------------------------------------------------------------------------------- output
 
 
 def test_a_judgement_as_plain_values_has_no_nan(pair: list[Run]) -> None:
