@@ -362,7 +362,7 @@ POLICER_ALONE = {
         r"(burst|buffer|maxburst|mtu|minburst) 10k/8": "sets the cell size of Linux's rate table",
         r"conform-exceed (-?\d+|1/3)": "an action by its number",
     },
-    False: {r"overhead 0x10": "hexadecimal, where tc reads decimal digits alone"},
+    False: {r"overhead 0x10": "hexadecimal, but tc reads only decimal digits"},
 }
 """As `ALONE`: option and value."""
 
@@ -411,7 +411,7 @@ VALUES = (
 ALONE = {
     True: {
         r".* (0x10|010|-4|0\.5)": "C's forms of a number: with a sign or a base, or truncated",
-        r".* 0": "0 means off, which sojourn writes without the option; or Linux refuses or replaces it",
+        r".* 0": "0 means none, which needs no option; or Linux refuses it, or uses another value",
         r"(red|choke|sfq) probability .*": "not a probability, and tc does not check",
         r"(fq_codel|fq_pie|sfq) quantum (1|2|100)": "Linux takes 256 instead, or refuses it",
         r"fq_pie quantum 10[mM]bit": "Linux refuses it: 1 MiB is the most",
@@ -426,7 +426,7 @@ ALONE = {
     },
     False: {
         r".* 100p": "a number of packets as tc prints it",
-        r".* 0x10": "hexadecimal, where tc reads decimal digits alone",
+        r".* 0x10": "hexadecimal, but tc reads only decimal digits",
         r".* 1tbit": "beyond the 32 bits of bytes a second that tc reads here",
         r"(fq_)?codel (target|interval|ce_threshold) 20ns": "the simulator's clock is finer",
         r"choke (limit|min|max|burst|avpkt) .*": "tc finds no weight for the average",
