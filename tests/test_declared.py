@@ -190,7 +190,7 @@ def test_each_method_of_one_s_own_has_a_hint() -> None:
     pytest.importorskip("numba", reason="pip install sojourn[own]")
     from sojourn.own import bases, compiled
 
-    assert set(bases.ANSWERS) == set(BASES["Discipline"].asked)
+    assert set(bases.ANSWERS) == set(BASES["Discipline"].methods)
     assert set(compiled._BOUNDS) == set(BASES["CongestionControl"].shared)
 
 

@@ -1,11 +1,11 @@
 /*
- * Plays the other end of TCP connections with AccECN against the guest's kernel, byte by byte: what it
- * asks and answers at the handshake for each ECN field and each ACE, and what it sends then.
- * One line for each connection, "server ..." or "client ...": what was played | what the kernel did.
- * sojourn/tests/kernel/test_accecn.py says what the numbers are.
+ * Plays the peer of the guest's kernel in TCP connections with AccECN, byte by byte. It records the
+ * kernel's handshake for each ECN field and each ACE, and the packets after the handshake.
+ * Prints one line per connection, "server ..." or "client ...": this program's packets | the kernel's.
+ * sojourn/tests/kernel/test_accecn.py explains the numbers.
  *
- * The kernel has 10.0.0.1 on one end of a veth pair; at its other end, which has no address, is this
- * program by a packet socket, as 10.0.0.2.
+ * The kernel has the address 10.0.0.1 on one end of a veth pair. The other end has no address: this
+ * program uses it through a packet socket, as 10.0.0.2.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -88,7 +88,7 @@ static u32 read_big(const u8 *at, int bytes)
 	return value;
 }
 
-/* A packet to the kernel, with timestamps; its SYNs offer an MSS and SACK. */
+/* Sends a packet to the kernel, with time stamps. A SYN offers an MSS and SACK, too. */
 static void send_packet(const struct packet *p)
 {
 	u8 frame[2048] = { 0 }, *ip = frame + 14, *tcp = ip + 20, *option = tcp + 20;
@@ -143,7 +143,7 @@ static void send_packet(const struct packet *p)
 		fail("sendto");
 }
 
-/* The next TCP packet of the kernel's within so many ms; whether one came. */
+/* Receives the kernel's next TCP packet. Returns 0 if none arrives within `ms`. */
 static int receive(struct packet *p, int ms)
 {
 	u8 frame[4096], *ip = frame + 14, *tcp, *option, *end;
@@ -197,7 +197,7 @@ static void drain(void)
 		;
 }
 
-static u32 told(int socket_)
+static u32 delivered_ce(int socket_)
 {
 	struct tcp_info info = { 0 };
 	socklen_t size = sizeof(info);
@@ -230,9 +230,9 @@ static int made(const char *control)
 }
 
 /*
- * The kernel as a server: a SYN (its ACE and ECN field), the last ACK (the same), and a segment of ECT(0),
- * both with the option or without.
- * Said: the SYN-ACK (ACE, ECN field, counters of its option), and the ACK of the data (the same).
+ * The kernel is the server. Sends a SYN and the last ACK, each with this ACE and ECN field, and a segment
+ * with ECT(0). The ACK and the segment have the option if `option` is set.
+ * Prints the SYN-ACK and the ACK of the data: ACE, ECN field, counters of the option.
  */
 static void server(const char *control, int syn_ace, int syn_ecn, int last_ace, int last_ecn, int option)
 {
@@ -270,10 +270,10 @@ static void server(const char *control, int syn_ace, int syn_ecn, int last_ace, 
 }
 
 /*
- * The kernel as a client: a SYN-ACK (ACE, ECN field, whether it has the option), then the ACK of the first
- * two segments (ACE, and its option's CE bytes; -1: none).
- * Said: the SYN (ACE, ECN field), the last ACK and the first data (the same), what the kernel then has for
- * delivered with CE before and after the ACK, and the ECN field of the data that follow.
+ * The kernel is the client. Sends a SYN-ACK (ACE, ECN field, with the option if `option` is set), then the
+ * ACK of the first two segments (ACE, and the CE bytes in its option; -1: no option).
+ * Prints ACE and ECN field of the SYN, of the last ACK and of the first data. Then prints the kernel's
+ * count of packets delivered with CE before and after the ACK, and the ECN field of the next data.
  */
 static void client(const char *control, int ace, int ecn, int option, int ack_ace, int ack_ce)
 {
@@ -294,7 +294,7 @@ static void client(const char *control, int ace, int ecn, int option, int ack_ac
 	send_packet(&p);
 	if (!receive(&last, 500))
 		fail("no last ACK");
-	before = told(socket_);
+	before = delivered_ce(socket_);
 	if (write(socket_, bytes, sizeof(bytes)) < 0)
 		fail("write");
 	if (!receive(&data, 500) || data.bytes == 0)
@@ -307,7 +307,7 @@ static void client(const char *control, int ace, int ecn, int option, int ack_ac
 	send_packet(&p);
 	if (!receive(&next, 500))
 		next.ecn = -1;
-	after = told(socket_);
+	after = delivered_ce(socket_);
 	printf("client %s %d %d %d %d %d | %d %d | %d %d | %d %d | %d %d %d\n", control, ace, ecn, option,
 	       ack_ace, ack_ce < 0 ? -1 : ack_ce > 0, syn.ace, syn.ecn, last.ace, last.ecn, data.ace, data.ecn,
 	       before, after, next.ecn);
@@ -319,7 +319,7 @@ static void client(const char *control, int ace, int ecn, int option, int ack_ac
 int main(void)
 {
 	static char *const controls[] = { "cubic", "dctcp", "prague" };
-	/* What tells that their SYN and SYN-ACK came as they left: Not-ECT, ECT(0), ECT(1). */
+	/* The ACE that reports an unchanged ECN field of SYN and SYN-ACK: Not-ECT, ECT(0), ECT(1). */
 	static const int good[] = { 2, 4, 3 };
 	struct sockaddr_ll own = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP) };
 	int none;
@@ -348,21 +348,21 @@ int main(void)
 	if (wire < 0 || bind(wire, (void *)&own, sizeof(own)))
 		fail("packet socket");
 	for (int c = 0; c < 3; c++) {
-		/* How the SYN comes: asking for anything, with any field. */
+		/* The SYN arrives with each ACE, and with each ECN field. */
 		for (int ace = 0; ace < 8; ace++)
 			server(controls[c], ace, 0, 0, 0, ace == 7);
 		for (int ecn = 0; ecn < 4; ecn++)
 			server(controls[c], 7, ecn, good[c], 0, 1);
-		/* What the last ACK tells of the SYN-ACK, and how it comes. */
+		/* The last ACK reports each field of the SYN-ACK, and arrives with each. */
 		for (int ace = 0; ace < 8; ace++)
 			for (int ecn = 0; ecn < 4; ecn++)
 				server(controls[c], 7, 0, ace, ecn, 1);
 		server(controls[c], 7, 0, good[c], 0, 0);
-		/* What the SYN-ACK tells of the SYN, and how it comes. */
+		/* The SYN-ACK reports each field of the SYN, and arrives with each. */
 		for (int ace = 0; ace < 8; ace++)
 			for (int ecn = 0; ecn < 4; ecn++)
 				client(controls[c], ace, ecn, 1, 5, 0);
-		/* What ACKs tell: with the option, and without it. */
+		/* ACKs with each ACE, with the option and without it. */
 		for (int ace = 0; ace < 8; ace++) {
 			client(controls[c], good[c], 0, 1, ace, (ace - 5) & 7 ? 1000 : 0);
 			client(controls[c], good[c], 0, 0, ace, -1);

@@ -1,4 +1,4 @@
-/* What first programs of guests that test something have in common. */
+/* Functions that the tests' first programs of guests share. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /*
- * The smallest first program of a guest that tests something. /mode says what: "measure", "probe" (sojourn-probe at both
- * ends), or a way to end badly.
- * Two ends of a wire of 10 Mbit/s and 10 ms: this end in the first network namespace, the other in one of its own.
+ * A small first program for tests of the guest. /mode contains "measure", "probe" (sojourn-probe at both ends), or a way
+ * to fail.
+ * The guest has a wire of 10 Mbit/s and 10 ms: this end is in the first network namespace, the other in its own.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -68,7 +68,7 @@ static void ping(int bytes)
 	close(socket_);
 }
 
-/* Sockets at both ends of the wire; the caller goes on at this one. */
+/* Opens sockets at both ends of the wire. The caller stays in this end's namespace. */
 static void open_ends(int near, int far, int *out, int *in)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(9) };
@@ -96,7 +96,7 @@ static void send_datagram(int out, int bytes)
 		fail("send");
 }
 
-/* When the next datagram arrived, by the kernel's stamp. */
+/* Returns the next datagram's time of arrival, from the kernel's time stamp. */
 static long long arrival(int in)
 {
 	static char data[2048], control[256];
@@ -111,7 +111,7 @@ static long long arrival(int in)
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* Datagrams that fill the link. */
+/* Sends datagrams that fill the link. */
 static void burst(int near, int far, int count, int bytes)
 {
 	int out, in;
@@ -134,8 +134,8 @@ static long long today(void)
 }
 
 /*
- * Half the rate in the middle of a transmission; then an outage in one. Said: from the datagram's being sent to the change,
- * (to the change back,) to its arrival.
+ * Halves the rate in the middle of a transmission, then makes an outage in another one. Prints the times since the
+ * datagram was sent: of the change, of its end (for the outage), and of the arrival.
  */
 static void changes(int near, int far)
 {
@@ -187,7 +187,7 @@ static int second_namespace(void)
 	return open(path, O_RDONLY);
 }
 
-/* Both ends have their addresses; the far one's namespace. */
+/* Configures both ends. Returns the far end's namespace. */
 static int wire(int near)
 {
 	static const char *const ends[] = { "nic0a", "nic0b" };
@@ -226,7 +226,7 @@ static void results(const void *bytes, size_t count)
 	close(archive);
 }
 
-/* The static program serves at the far end and measures from this one. */
+/* Runs sojourn-probe as a server at the far end, and as a client at this one. */
 static void probe(void)
 {
 	int near = open("/proc/self/ns/net", O_RDONLY), far;
@@ -253,7 +253,7 @@ static void measure(void)
 	unsigned int random;
 
 	far = wire(near);
-	ping(84); /* the first one asks for the address */
+	ping(84); /* the first ping also resolves the address */
 	ping(84);
 	ping(1500);
 	burst(near, far, 50, 1500);
