@@ -94,20 +94,20 @@ def test_that_runs_are_shorter_is_said_with_what_makes_them_longer(
 ) -> None:
     monkeypatch.setattr("sojourn.cli.advise._run", Mock(side_effect=UserError("that was all")))
 
-    def said(*words: str) -> str:
+    def note(*words: str) -> str:
         status(["advise", "--rtt", "1ms", *words])
         return capsys.readouterr().err
 
     fast = ("--up", "4gbit", "--down", "1gbit")
-    assert said(*fast).startswith("a run lasts 12 s instead of 30 s")
-    longer = [part for part in shlex.split(said(*fast)) if "=" in part]
+    assert note(*fast).startswith("a run lasts 12 s instead of 30 s")
+    longer = [part for part in shlex.split(note(*fast)) if "=" in part]
     assert longer == ["duration=30 s", "warmup=5 s"]
     for words in (
         ("--up", "2gbit"),
         (*fast, *(part for change in longer for part in ("--set", change))),
         (*fast, "--quiet"),
     ):
-        assert "a run is" not in said(*words), words
+        assert "a run is" not in note(*words), words
 
 
 @pytest.fixture(scope="module")

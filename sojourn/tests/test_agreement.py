@@ -156,8 +156,8 @@ def judged(
     return row_of(comparison, metric, place)
 
 
-def row_of(found: Comparison, metric: str, place: str = "") -> NumberRow:
-    return next(row for row in found.rows if row.metric == metric and place in row.place)
+def row_of(comparison: Comparison, metric: str, place: str = "") -> NumberRow:
+    return next(row for row in comparison.rows if row.metric == metric and place in row.place)
 
 
 # --------------------------------------------------------------------------------------- verdicts
@@ -361,7 +361,7 @@ def test_flows_own_rtts_are_compared_where_the_kernel_tells_them() -> None:
     row = judged("flow rtt", [{"flow rtt": 40.0}], [{}])
     assert (row.place, row.sim, row.kernel, row.verdict) == ("reno", 40.0, 35.0, "beyond")
     silent = summary({"flow rtt": math.nan})
-    assert "flow rtt" not in {found.metric for found in compare(summary({}), silent, RATES).rows}
+    assert "flow rtt" not in {row.metric for row in compare(summary({}), silent, RATES).rows}
     assert row_of(compare(silent, summary({}), RATES), "flow rtt").verdict == "beyond"
 
 
@@ -524,8 +524,8 @@ def test_a_file_that_is_added_to_a_folder_is_in_the_standing_set(
     for of, common in ((cases, "2-mbit"), (replays, "usual-2")):
         for engine, added in (("kernel", [common]), ("kernel-7.3", [common, "zz"])):
             known = [file.stem for file in before[of.__name__, engine]]
-            found = [file.stem for file in of(engine)]
-            assert sorted(found) == sorted([*known, *added])
+            stems = [file.stem for file in of(engine)]
+            assert sorted(stems) == sorted([*known, *added])
     stems = [file.stem for file in cases()]
     assert stems[:5] == ["1-mbit", "2-mbit", "10-mbit", "50-mbit", "100-mbit"]
     assert stems[5:] == sorted(stems[5:])
@@ -576,8 +576,8 @@ def test_each_control_has_each_feedback_and_discipline_that_both_sides_have() ->
     assert set(usual) == {*both, *((name, "no ECN") for name, _ in both), ("dctcp", "ECN")}
     accurate = {(name, "AccECN") for name, _ in [*both, ("dctcp", ""), ("prague", "")]}
     assert set(later) == {*usual, *accurate}
-    for found, least in ((usual, set()), (later, {"dualpi2"})):
-        [disciplines] = {frozenset(each) for each in found.values()}
+    for pairs, least in ((usual, set()), (later, {"dualpi2"})):
+        [disciplines] = {frozenset(each) for each in pairs.values()}
         assert disciplines >= {"pfifo", "codel", "fq_codel", "cake", "pie", "red", *least}
     assert "dualpi2" not in usual["reno", "ECN"]
     assert cells("netns") == usual
@@ -614,10 +614,10 @@ def test_its_labels_differ() -> None:
 
 
 def test_the_quick_set_is_part_of_it() -> None:
-    whole = {variant.label: variant for variant in whole_set()}
+    variants = {variant.label: variant for variant in whole_set()}
     some = quick()
     assert sum(len(sides(variant)) for variant in some) == 24
-    assert all(whole[variant.label] == variant for variant in some)
+    assert all(variants[variant.label] == variant for variant in some)
     assert len({variant.title for variant in some}) == 15
 
 
@@ -689,12 +689,12 @@ class StandIn(Simulator):
         kind = realised.links[0].qdisc.kind
         if realised.seed == self.stop_at and kind == "red":
             raise KeyboardInterrupt
-        found = super().tables(realised.with_seed(realised.seed + 1000), reached)
+        outcome = super().tables(realised.with_seed(realised.seed + 1000), reached)
         if self.biased and kind == "codel":
-            tables = dict(found.tables)
+            tables = dict(outcome.tables)
             tables["links"]["dropped_packets"] = tables["links"]["dropped_packets"] * 2
-            return replace(found, tables=tables)
-        return found
+            return replace(outcome, tables=tables)
+        return outcome
 
 
 def beside_a_stand_in(
@@ -720,8 +720,8 @@ def agreed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[s
     return code, json.loads(capsys.readouterr().out)
 
 
-def seeds_of(whole: Mapping[str, Any]) -> list[int]:
-    return [one["seeds"] for one in whole["comparisons"]]
+def seeds_of(document: Mapping[str, Any]) -> list[int]:
+    return [each["seeds"] for each in document["comparisons"]]
 
 
 def undecided(one: Mapping[str, Any]) -> bool:
@@ -871,18 +871,18 @@ def test_agree_in_python_gives_what_the_command_prints(
 ) -> None:
     beside_a_stand_in(monkeypatch)
     _, document = agreed(capsys, str(two), "--most-seeds", "4")
-    out, reports, said = tmp_path / "kept", [], []
-    found = sojourn.agree(two, most_seeds=4, out=out, progress=reports.append, say=said.append)
-    assert isinstance(found, sojourn.Agreement)
-    plain = json.loads(found.to_json())
+    out, reports, messages = tmp_path / "kept", [], []
+    result = sojourn.agree(two, most_seeds=4, out=out, progress=reports.append, say=messages.append)
+    assert isinstance(result, sojourn.Agreement)
+    plain = json.loads(result.to_json())
     assert json.loads((out / "agreement.json").read_text()) == plain
     for one in (plain, document):
         one.pop("cpu_s")
     assert plain == document
-    assert [one.seeds for one in found.comparisons] == [2, 4]
-    assert {row.verdict for one in found.comparisons for row in one.rows} <= {*VERDICTS}
-    assert [run.seeds for run in found.kernels] == [run.seeds for run in found.simulated]
-    assert said[0] == "2 scenarios on kernel"
+    assert [one.seeds for one in result.comparisons] == [2, 4]
+    assert {row.verdict for one in result.comparisons for row in one.rows} <= {*VERDICTS}
+    assert [run.seeds for run in result.kernels] == [run.seeds for run in result.simulated]
+    assert messages[0] == "2 scenarios on kernel"
     assert reports[-1].finished == reports[-1].runs
     with pytest.raises(UserError, match="already holds a Run"):
         sojourn.agree([two], out=out, seeds=1)
@@ -894,10 +894,10 @@ def test_agree_in_python_keeps_what_was_finished_at_ctrl_c(
     beside_a_stand_in(monkeypatch, stop_at=2)
     with pytest.raises(sojourn.AgreeInterrupted) as stopped:
         sojourn.agree(two, jobs=1, out=tmp_path / "kept")
-    found = stopped.value.found
-    assert ([one.label for one in found.comparisons], found.not_finished) == (["codel"], 1)
+    result = stopped.value.found
+    assert ([one.label for one in result.comparisons], result.not_finished) == (["codel"], 1)
     kept = json.loads((tmp_path / "kept" / "agreement.json").read_text())
-    assert kept == json.loads(found.to_json())
+    assert kept == json.loads(result.to_json())
     assert [seed for _, seed in stopped.value.stop.missing] == [2]
 
 

@@ -247,11 +247,14 @@ def test_figures_are_drawn_on_request_in_the_formats_that_are_asked_for(
 
 def test_what_is_doubtful_is_noted_once_on_stderr(say: Command) -> None:
     doubtful = ("--set", "bottleneck.qdisc=codel target 5")
-    for said in (say("run", "home.toml", *doubtful), say("run", "home.toml", "--json", *doubtful)):
-        assert said.code == 0
-        assert said.err.count("note: bottleneck.qdisc: target 5 is 5 us") == 1
-        assert "hint: write target 5ms" in said.err
-    assert json.loads(said.out)["summary"]
+    for result in (
+        say("run", "home.toml", *doubtful),
+        say("run", "home.toml", "--json", *doubtful),
+    ):
+        assert result.code == 0
+        assert result.err.count("note: bottleneck.qdisc: target 5 is 5 us") == 1
+        assert "hint: write target 5ms" in result.err
+    assert json.loads(result.out)["summary"]
     assert say("run", "home.toml", "-q", *doubtful).err == ""
     assert (
         say("check", "home.toml", *doubtful).out.count("note: bottleneck.qdisc: target 5 is 5 us")

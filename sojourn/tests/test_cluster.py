@@ -479,9 +479,11 @@ class OneProcess:
     ) -> Made:
         self.batches.append([request.seed for request in batch])
         self.allowed.append(how["workers"])
-        return self.made(what, name, batch)
+        return self.results(what, name, batch)
 
-    def made(self, what: Callable[..., object], name: str, batch: list[worker.SeedRequest]) -> Made:
+    def results(
+        self, what: Callable[..., object], name: str, batch: list[worker.SeedRequest]
+    ) -> Made:
         return Made("finished", what(name, batch))
 
     def cancel(self, futures: list[Made]) -> None:
@@ -502,12 +504,12 @@ def test_a_seed_that_kills_its_workers_fails_alone() -> None:
     from distributed import KilledWorker
 
     class Deadly(OneProcess):
-        def made(
+        def results(
             self, what: Callable[..., object], name: str, batch: list[worker.SeedRequest]
         ) -> Made:
             if any(request.seed == 40 for request in batch):
                 return Made("error", KilledWorker("task", cast(Any, None), 3))
-            return super().made(what, name, batch)
+            return super().results(what, name, batch)
 
     one = Deadly()
     with pytest.raises(UnfinishedError) as caught:
@@ -522,14 +524,14 @@ def test_what_only_workers_had_that_are_gone_goes_to_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Moving(OneProcess):
-        def made(
+        def results(
             self, what: Callable[..., object], name: str, batch: list[worker.SeedRequest]
         ) -> Made:
             if len(self.batches) == 1:
                 # It never comes back: from now on the worker is another one.
                 self.there = {"tcp://127.0.0.1:2": 1}
                 return Made("pending", None)
-            return super().made(what, name, batch)
+            return super().results(what, name, batch)
 
     monkeypatch.setattr(cluster, "LOOK_S", 0.05)
     one = Moving()
@@ -544,7 +546,7 @@ def test_where_all_workers_have_gone_it_ends_after_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Leaving(OneProcess):
-        def made(
+        def results(
             self, what: Callable[..., object], name: str, batch: list[worker.SeedRequest]
         ) -> Made:
             self.there = {}
@@ -559,7 +561,7 @@ def test_where_all_workers_have_gone_it_ends_after_a_while(
 
 def test_a_bug_on_a_worker_is_no_error_of_the_user() -> None:
     class Wrong(OneProcess):
-        def made(
+        def results(
             self, what: Callable[..., object], name: str, batch: list[worker.SeedRequest]
         ) -> Made:
             return Made("error", ZeroDivisionError("a bug"))

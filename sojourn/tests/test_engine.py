@@ -92,9 +92,9 @@ def quick(realised: Realised, _progress: Callable[[int], bool] | None) -> Tables
 
 
 def test_a_run_says_exactly_what_was_run(tmp_path: Path) -> None:
-    made = run(scenario(), out=tmp_path / "run", seeds=[4, 2])
+    done = run(scenario(), out=tmp_path / "run", seeds=[4, 2])
     meta = Run.open(tmp_path / "run").meta
-    assert meta == made.meta
+    assert meta == done.meta
     assert (meta.title, meta.engine, meta.version) == (
         "Two downloads and a ping",
         "sim",
@@ -117,14 +117,14 @@ def test_a_run_says_exactly_what_was_run(tmp_path: Path) -> None:
     assert (meta.engine_build, meta.format) == (_core.ENGINE, 2)
     assert meta.host["sojourn"] == _core.VERSION
     assert set(meta.host) >= {"python", "polars", "numpy"}
-    assert loads(made.scenario_text) == scenario()
+    assert loads(done.scenario_text) == scenario()
 
 
 def test_the_core_writes_the_tables_that_records_promises(tmp_path: Path) -> None:
     text = SHORT + "[record]\npackets = true\nheaders = true\n"
-    made = run(scenario(text), out=tmp_path / "run")
+    done = run(scenario(text), out=tmp_path / "run")
     for name in sojourn.records.TABLES:
-        assert made.table(name, seed=1).columns, name
+        assert done.table(name, seed=1).columns, name
 
 
 STOPS = """
@@ -155,18 +155,18 @@ packet = "1250 B"
 def test_a_link_that_stops_for_good_leaves_tables_and_no_base_rtt_for_what_it_never_sends(
     tmp_path: Path,
 ) -> None:
-    made = run(scenario(STOPS), out=tmp_path / "run")
+    done = run(scenario(STOPS), out=tmp_path / "run")
     # 65 kB take 5 s at 100 kbit/s, and the link stops after one.
-    assert made.table("flows", seed=1)["base_rtt_ns"].is_null().to_list() == [True, False]
-    shown = json.loads(sojourn.metrics.summary(made).to_json())
+    assert done.table("flows", seed=1)["base_rtt_ns"].is_null().to_list() == [True, False]
+    shown = json.loads(sojourn.metrics.summary(done).to_json())
     assert shown["runs"][0]["probes"][0]["base_rtt_ms"] is None
 
 
 def test_an_outage_at_the_start_is_no_part_of_the_base_rtt() -> None:
-    made = run(scenario(OUTAGE))
+    done = run(scenario(OUTAGE))
     # 2 ms of transmission and 10 ms of propagation each way.
-    assert made.table("flows", seed=1)["base_rtt_ns"].item() == 24_000_000
-    assert made.table("probe", seed=1)["rtt_ns"].min() == 24_000_000
+    assert done.table("flows", seed=1)["base_rtt_ns"].item() == 24_000_000
+    assert done.table("probe", seed=1)["rtt_ns"].min() == 24_000_000
 
 
 TEN_YEARS = """
@@ -183,13 +183,13 @@ rate = "10 bit/s"
 
 
 def test_a_sum_of_waiting_beyond_64_bits_is_kept(tmp_path: Path) -> None:
-    made = run(scenario(TEN_YEARS), out=tmp_path / "run")
+    done = run(scenario(TEN_YEARS), out=tmp_path / "run")
     (down,) = (
         queue
-        for queue in sojourn.metrics.summary(made).runs[0]["queues"]
+        for queue in sojourn.metrics.summary(done).runs[0]["queues"]
         if queue["link"] == "down"
     )
-    row = made.table("links", seed=1).filter(pl.col("link") == "down").row(0, named=True)
+    row = done.table("links", seed=1).filter(pl.col("link") == "down").row(0, named=True)
     assert row["sojourn_sum_ns"] > 2**64
     # Little's law: the mean number of waiting packets is the departure rate times the mean wait,
     # except for packets that still wait.
@@ -206,9 +206,9 @@ def test_what_happens_at_the_very_end_is_in_the_last_row_of_a_time_line() -> Non
     # at the very end.
     text = 'duration = "1 s"\n[bottleneck]\nrate = "1 Gbit/s"\ndelay = "0 s"\n'
     text += '[[flow]]\nkind = "udp"\nrate = "32 kbit/s"\npacket = "40 B"\n[record]\nqueue = "100 ms"\nflow = "300 ms"\n'
-    made = run(scenario(text))
-    queue, flow = made.table("queue", seed=1), made.table("flow", seed=1)
-    assert made.table("links", seed=1)["sent_packets"].sum() == 101
+    done = run(scenario(text))
+    queue, flow = done.table("queue", seed=1), done.table("flow", seed=1)
+    assert done.table("links", seed=1)["sent_packets"].sum() == 101
     assert queue["sent_packets"].sum() == 101
     assert flow["t_ns"].to_list() == [300_000_000, 600_000_000, 900_000_000, 1_000_000_000]
 
@@ -229,8 +229,8 @@ def test_results_do_not_depend_on_the_number_of_threads(tmp_path: Path) -> None:
 
 
 def test_another_seed_gives_other_tables(tmp_path: Path) -> None:
-    made = run(scenario(), seeds=2)
-    assert not made.table("flow", seed=1).equals(made.table("flow", seed=2))
+    done = run(scenario(), seeds=2)
+    assert not done.table("flow", seed=1).equals(done.table("flow", seed=2))
 
 
 def test_a_sweep_gives_a_run_for_each_variant_in_its_order(tmp_path: Path) -> None:
@@ -251,10 +251,10 @@ def test_a_sweep_is_refused_where_one_run_is_wanted() -> None:
 
 
 def test_without_a_folder_the_run_is_temporary() -> None:
-    made = run(scenario())
-    folder = made.path
-    assert made.table("links").height == 2
-    del made
+    done = run(scenario())
+    folder = done.path
+    assert done.table("links").height == 2
+    del done
     assert not folder.exists()
 
 
@@ -269,14 +269,14 @@ def test_seeds_may_be_counted_or_named(core: Callable[[Core], None]) -> None:
 
 def test_seeds_that_come_later_make_the_run_that_all_at_once_make(tmp_path: Path) -> None:
     one = scenario()
-    later, whole = (
+    later, at_once = (
         run(one, seeds=1, out=tmp_path / "later"),
         run(one, seeds=3, out=tmp_path / "whole"),
     )
     run_more([later], [one], [[1, 2, 3]])
     assert Run.open(later.path).seeds == (1, 2, 3)
     for key in ("seeds_asked", "fingerprint", "checksums"):
-        assert getattr(Run.open(later.path).meta, key) == getattr(whole.meta, key)
+        assert getattr(Run.open(later.path).meta, key) == getattr(at_once.meta, key)
 
 
 def test_more_seeds_are_of_the_same_scenario_and_build(
@@ -350,11 +350,11 @@ def test_what_it_will_take_is_told_once_before_it_begins(core: Callable[[Core], 
 def test_expected_time_is_that_of_all_runs_over_the_threads_and_not_less_than_the_longest() -> None:
     short, long = (scenario().with_(duration=length).realise(1) for length in ("3 s", "3000 s"))
     for name in estimate.TAKES:
-        one, whole = estimate.run_s(name, short), estimate.run_s(name, long)
-        assert one < whole
-        assert estimate.expected_s([(one, 4)], 1) == pytest.approx(4 * one)
-        assert estimate.expected_s([(one, 4)], 9) == pytest.approx(one)
-        assert estimate.expected_s([(one, 4), (whole, 1)], 4) == pytest.approx(whole)
+        short_s, long_s = estimate.run_s(name, short), estimate.run_s(name, long)
+        assert short_s < long_s
+        assert estimate.expected_s([(short_s, 4)], 1) == pytest.approx(4 * short_s)
+        assert estimate.expected_s([(short_s, 4)], 9) == pytest.approx(short_s)
+        assert estimate.expected_s([(short_s, 4), (long_s, 1)], 4) == pytest.approx(long_s)
     # A kernel is slower than the simulator, and real time can't be shortened.
     assert estimate.run_s("kernel-uml", long) > estimate.run_s("sim", long)
     assert estimate.run_s("netns", long) > 3000
@@ -468,19 +468,19 @@ def test_no_more_is_run_than_is_written_down_soon(
 
 
 def test_a_summary_of_what_was_just_run_is_that_of_the_folder(tmp_path: Path) -> None:
-    made = run(scenario(), seeds=3, out=tmp_path / "run")
-    assert set(made.numbers) == {1, 2, 3}
-    assert sojourn.summary(made).to_json() == sojourn.summary(Run.open(tmp_path / "run")).to_json()
+    done = run(scenario(), seeds=3, out=tmp_path / "run")
+    assert set(done.numbers) == {1, 2, 3}
+    assert sojourn.summary(done).to_json() == sojourn.summary(Run.open(tmp_path / "run")).to_json()
 
 
 def test_a_table_that_is_damaged_after_it_was_written_is_refused_in_a_summary(
     tmp_path: Path,
 ) -> None:
-    made = run(scenario(), seeds=2, out=tmp_path / "run")
+    done = run(scenario(), seeds=2, out=tmp_path / "run")
     file = tmp_path / "run" / "seed-2" / "rtt.parquet"
     file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(RunError, match=r"rtt\.parquet"):
-        sojourn.summary(made)
+        sojourn.summary(done)
 
 
 def test_meta_names_seeds_at_once_then_seldom_and_all_at_the_end(
@@ -513,12 +513,12 @@ def test_an_interrupt_leaves_no_thread_behind(core: Callable[[Core], None]) -> N
 
 
 def test_a_panic_of_the_simulator_is_an_error_with_its_sentence() -> None:
-    made = scenario().realise(1)
+    realised = scenario().realise(1)
     inconsistent = Realised(
         duration_ns=10**9,
         seed=1,
-        links=made.links[:1],
-        flows=made.flows,
+        links=realised.links[:1],
+        flows=realised.flows,
         queue_ns=10**8,
         flow_ns=10**8,
     )
@@ -598,10 +598,10 @@ def qdiscs_of(variant: Scenario) -> dict[str, str]:
 
 
 def test_every_discipline_takes_the_bottlenecks_place() -> None:
-    made = variants(scenario(SWEEP), ["pfifo", "codel target 20ms"])
-    assert [each.label for each in made] == ["pfifo", "codel target 20ms"]
-    assert qdiscs_of(made[1]) == {"up": "codel", "down": "codel"}
-    assert not made[0].sweep
+    contenders = variants(scenario(SWEEP), ["pfifo", "codel target 20ms"])
+    assert [each.label for each in contenders] == ["pfifo", "codel target 20ms"]
+    assert qdiscs_of(contenders[1]) == {"up": "codel", "down": "codel"}
+    assert not contenders[0].sweep
 
 
 def test_a_way_with_its_own_discipline_keeps_it() -> None:
@@ -630,8 +630,8 @@ def test_a_run_records_which_kernel_its_linux_is() -> None:
         ("codel variant linux2012", {}),
         ("pfifo", {}),
     ):
-        made = run(scenario().with_({"bottleneck.qdisc": qdisc, "sweep": None}))
-        assert made.meta.conditions == conditions, qdisc
+        done = run(scenario().with_({"bottleneck.qdisc": qdisc, "sweep": None}))
+        assert done.meta.conditions == conditions, qdisc
 
 
 def test_red_on_a_slow_link_begins_at_five_packets_not_at_less() -> None:
@@ -800,9 +800,9 @@ def test_what_no_kernel_can_run_is_refused_for_that_and_not_for_want_of_a_guest(
     monkeypatch.chdir(tmp_path)
     Path("adt.toml").write_text(SHORT.replace("pfifo limit 50", "adt limit 50"))
     assert status([*words, "-q"]) == 2
-    said = capsys.readouterr().err
-    assert "Linux has no queue discipline 'adt'" in said
-    assert "no guest" not in said
+    stderr = capsys.readouterr().err
+    assert "Linux has no queue discipline 'adt'" in stderr
+    assert "no guest" not in stderr
 
 
 def test_what_a_kernel_can_run_is_refused_for_want_of_a_guest_with_the_command_that_makes_one(

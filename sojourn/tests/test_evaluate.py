@@ -384,15 +384,15 @@ def by_hand(cells, own: list[dict[str, float]], base: list[dict[str, float]]):
             "goodput_mbps": 0,
         }
 
-    def given(whole, values):
+    def given(grid, values):
         changed = []
-        for cell, seeds in zip(whole.cells, values, strict=True):
+        for cell, seeds in zip(grid.cells, values, strict=True):
             summary = dataclasses.replace(
                 cell.at.summary, runs=[numbers(seed) for seed in seeds], samples=len(seeds)
             )
             at = dataclasses.replace(cell.at, summary=summary)
             changed.append(dataclasses.replace(cell, at=at))
-        return dataclasses.replace(whole, cells=tuple(changed))
+        return dataclasses.replace(grid, cells=tuple(changed))
 
     grid, alone = cells
     assert [cell.settings["bottleneck.down.qdisc"] for cell in grid.cells] == [PFIFO, "codel"]

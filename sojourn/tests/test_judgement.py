@@ -71,8 +71,8 @@ def runs(text: str, qdiscs: tuple[str, ...] = ("pfifo", "fq_codel")) -> list[Run
     return sojourn.run_all(sojourn.variants(sojourn.loads(text), qdiscs))
 
 
-def only(found: sojourn.Judgement) -> Contest:
-    [contest] = found.contests
+def only(judgement: sojourn.Judgement) -> Contest:
+    [contest] = judgement.contests
     return contest
 
 
