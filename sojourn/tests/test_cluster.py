@@ -440,8 +440,8 @@ class Address:
     address = "tcp://127.0.0.1:8786"
 
 
-class Made:
-    """A future that is done from the beginning."""
+class StubFuture:
+    """A future with a fixed status and result."""
 
     def __init__(self, status: str, given: object) -> None:
         self.status = status
@@ -452,7 +452,7 @@ class Made:
             raise self.given
         return self.given
 
-    def add_done_callback(self, callback: Callable[[Made], None]) -> None:
+    def add_done_callback(self, callback: Callable[[StubFuture], None]) -> None:
         if self.status != "pending":
             callback(self)
 
@@ -476,17 +476,17 @@ class OneProcess:
 
     def submit(
         self, what: Callable[..., object], name: str, batch: list[worker.SeedRequest], **how: Any
-    ) -> Made:
+    ) -> StubFuture:
         self.batches.append([request.seed for request in batch])
         self.allowed.append(how["workers"])
         return self.results(what, name, batch)
 
     def results(
         self, what: Callable[..., object], name: str, batch: list[worker.SeedRequest]
-    ) -> Made:
-        return Made("finished", what(name, batch))
+    ) -> StubFuture:
+        return StubFuture("finished", what(name, batch))
 
-    def cancel(self, futures: list[Made]) -> None:
+    def cancel(self, futures: list[StubFuture]) -> None:
         self.cancelled += len(futures)
 
 
@@ -506,9 +506,9 @@ def test_a_seed_that_kills_its_workers_fails_alone() -> None:
     class Deadly(OneProcess):
         def results(
             self, what: Callable[..., object], name: str, batch: list[worker.SeedRequest]
-        ) -> Made:
+        ) -> StubFuture:
             if any(request.seed == 40 for request in batch):
-                return Made("error", KilledWorker("task", cast(Any, None), 3))
+                return StubFuture("error", KilledWorker("task", cast(Any, None), 3))
             return super().results(what, name, batch)
 
     one = Deadly()
@@ -526,11 +526,11 @@ def test_what_only_workers_had_that_are_gone_goes_to_others(
     class Moving(OneProcess):
         def results(
             self, what: Callable[..., object], name: str, batch: list[worker.SeedRequest]
-        ) -> Made:
+        ) -> StubFuture:
             if len(self.batches) == 1:
                 # It never comes back: from now on the worker is another one.
                 self.there = {"tcp://127.0.0.1:2": 1}
-                return Made("pending", None)
+                return StubFuture("pending", None)
             return super().results(what, name, batch)
 
     monkeypatch.setattr(cluster, "LOOK_S", 0.05)
@@ -548,9 +548,9 @@ def test_where_all_workers_have_gone_it_ends_after_a_while(
     class Leaving(OneProcess):
         def results(
             self, what: Callable[..., object], name: str, batch: list[worker.SeedRequest]
-        ) -> Made:
+        ) -> StubFuture:
             self.there = {}
-            return Made("pending", None)
+            return StubFuture("pending", None)
 
     monkeypatch.setattr(cluster, "LOOK_S", 0.05)
     monkeypatch.setattr(cluster, "WORKERS_S", 0.3)
@@ -563,8 +563,8 @@ def test_a_bug_on_a_worker_is_no_error_of_the_user() -> None:
     class Wrong(OneProcess):
         def results(
             self, what: Callable[..., object], name: str, batch: list[worker.SeedRequest]
-        ) -> Made:
-            return Made("error", ZeroDivisionError("a bug"))
+        ) -> StubFuture:
+            return StubFuture("error", ZeroDivisionError("a bug"))
 
     with pytest.raises(ZeroDivisionError, match="a bug"):
         sojourn.run(short().variants()[0], seeds=3, cluster=cast(Any, Wrong()))
