@@ -62,7 +62,7 @@ def _mbps(stream: Stream) -> list[float]:
         ("iperf3-tcp-up.txt", "iperf3-text"), ("iperf3-bidir.txt", "iperf3-text"), ("iperf3-udp.txt", "iperf3-text"), ("iperf2.csv", "iperf2-csv"),
         ("iperf2-p2.csv", "iperf2-csv"), ("iperf2-udp.csv", "iperf2-csv"), ("ping-stamped.txt", "ping-text"), ("ping-busybox.txt", "ping-text"),
         ("ping-macos.txt", "ping-text"), ("ping-windows.txt", "ping-text"), ("fping.txt", "fping-text"), ("fping-rows.txt", "fping-text"),
-        ("mtr.raw", "mtr-raw"), ("netperf.txt", "netperf-text"), ("smokeping.xml", "smokeping-xml"),
+        ("mtr.raw", "mtr-raw"), ("netperf.txt", "netperf-text"), ("smokeping.xml", "smokeping-xml"), ("networkquality.json", "networkquality-json"),
     ],
 )  # fmt: skip
 def test_each_file_has_one_format_and_becomes_a_run(name: str, format_name: str) -> None:
@@ -260,6 +260,26 @@ def test_netperfs_direction_is_its_tests() -> None:
     (stream,) = measured.streams
     assert (stream.direction, _mbps(stream)) == ("down", [40, 80, 20])
     assert measured.began_s == pytest.approx(1795766152.0)
+
+
+def test_networkqualitys_latencies_are_spread_over_their_phases(tmp_path: Path) -> None:
+    found, measured = _read("networkquality.json")
+    assert found == "networkquality-json"
+    down, up = measured.streams
+    assert (_mbps(down), _mbps(up)) == ([100.0], [20.0])
+    handshake, request, loaded = measured.pings
+    assert _rtts(handshake) == [13, 12, 14, 42]
+    assert [ping.t for ping in handshake.sent] == [0.25, 0.75, 6.0, 16.0]
+    assert _rtts(request) == [12.5, 14.5, 40, 62, 31, 50]
+    assert _rtts(loaded) == [29, 66, 21]
+    assert [phase["kind"] for phase in measured.phases] == ["idle", "both"]
+    assert measured.began_s == 1791347159.0
+    file = tmp_path / "x.json"
+    file.write_text(
+        '{"end_date": "2026-10-07 04:26:20.940", "error_code": -1009, "error_domain": "NSURLErrorDomain"}'
+    )
+    with pytest.raises(UserError, match="networkQuality failed: NSURLErrorDomain -1009"):
+        formats.read(formats.open_file(file))
 
 
 def test_steps_of_smokeping() -> None:

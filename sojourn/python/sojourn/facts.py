@@ -2,7 +2,7 @@
 
 Three kinds of measurement have facts: a session with sojourn's server (`SessionFacts`, made by
 crates/live in session/facts.rs), a measurement of responsiveness (`RpmFacts`, crates/rpm in
-facts.rs), and a file of flent (`ImportedFacts`). `"rpm" in facts` and `"clock" in facts`
+facts.rs), and an imported file (`ImportedFacts`). `"rpm" in facts` and `"clock" in facts`
 distinguish them.
 """
 
@@ -367,9 +367,11 @@ class ImportedServer(TypedDict):
 
 @final
 class ImportedFacts(AnyFacts):
-    """The facts of a file of flent."""
+    """The facts of an imported file."""
 
     server: ImportedServer
+    one_host: NotRequired[bool]
+    """Whether all probes ask one host in different ways, so that they don't locate a queue."""
 
 
 if TYPE_CHECKING:

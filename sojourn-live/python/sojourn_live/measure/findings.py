@@ -205,7 +205,7 @@ def find(run: Run) -> Findings:
             for target in whole.targets
         },
         buffers=tuple(buffers(whole)),
-        places=() if responsiveness.measured(run) else tuple(places(whole)),
+        places=() if one_path(run) else tuple(places(whole)),
         scores=tuple(all_scores(whole)),
         marks=marks.find(facts),
         facts=facts,
@@ -413,6 +413,13 @@ def _settled(part: Part, direction: str) -> float:
 
 
 # ------------------------------------------------------------------------------------------ where
+
+
+def one_path(run: Run) -> bool:
+    """Whether all probes of a Run go to one host, so that they don't locate a queue."""
+    return responsiveness.measured(run) or any(
+        facts.get("one_host") for facts in run.meta.facts.values()
+    )
 
 
 def places(whole: Cut) -> list[Place]:

@@ -123,7 +123,7 @@ def places(found: Findings) -> list[str]:
     for place in found.places:
         alike.setdefault((place.after, place.nearest), []).append(place)
     said = [_places(group) for group in alike.values()]
-    one_path = any("rpm" in facts for facts in found.facts)
+    one_path = any("rpm" in facts or facts.get("one_host") for facts in found.facts)
     if (
         not one_path
         and found.target

@@ -50,6 +50,8 @@ class FileMeasurement:
     pings: list[Pings] = field(default_factory=list)
     phases: list[SessionPhase] = field(default_factory=list)
     """Empty: those that the streams make (`_phases`)."""
+    one_host: bool = False
+    """Whether all pings ask one host in different ways, so that they don't locate a queue."""
     notes: list[str] = field(default_factory=list)
     """A sentence for each part of the file that was left out or is not exact."""
 
@@ -127,6 +129,7 @@ class FileMeasurement:
             "flows": _flows(self.streams, self.pings),
             "links": [],
             "server": {"host": self.host, "address": ""},
+            "one_host": self.one_host,
         }
 
     def _taken(self) -> str:
