@@ -611,7 +611,7 @@ def test_export_writes_by_the_files_ending(say: Say, pair: list[Path], tmp_path:
     [
         (
             ("export", "{0}", "-o", "x.doc"),
-            "hint: end it in .flent.gz, .flent, .csv, .json, .pcapng\n",
+            "hint: use one of .flent.gz, .flent, .csv, .json, .pcapng\n",
         ),
         (("export", "{0}", "-o", "no/where/x.csv"), "is not a folder"),
         (("export", "{0}", "-o", "x.flent.gz", "--phase", "idle"), "has no load 'idle'"),
