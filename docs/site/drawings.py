@@ -1,7 +1,7 @@
 """The drawings of docs/concepts, as SVG.
 
-The drawings use named colours. A single file sets them by the reader's light or dark scheme; on the
-site the theme sets them (`inline`). `python docs/generate.py` writes the files.
+The drawings use named colours. An SVG file opened by itself sets them by the reader's light or dark
+scheme. On the site the theme sets them (`inline`). `python docs/generate.py` writes the files.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Sheet:
     def axes(
         self, x: float, y: float, width: float, height: float, below: str, beside: str
     ) -> None:
-        """Axes from the lower left corner (x, y), with what they count."""
+        """Axes from the lower left corner (x, y), with a label each."""
         self.arrow((x, y), (x + width, y))
         self.arrow((x, y), (x, y - height))
         self.words(x + width, y + 18, below, "small", "end")
@@ -132,7 +132,7 @@ def bufferbloat() -> str:
 def bandwidth_delay_product() -> str:
     sheet = Sheet("Goodput and RTT over the data in flight", 740, 360)
     left, bdp, full, right = 70.0, 280.0, 560.0, 690.0
-    for x, text in ((bdp, "rate x base RTT"), (full, "and the buffer full")):
+    for x, text in ((bdp, "rate x base RTT"), (full, "rate x base RTT + buffer")):
         sheet.path([(x, 20), (x, 330)], "dash")
         sheet.words(x, 348, text, "small", "middle")
     sheet.axes(left, 160, right - left, 140, "", "goodput")
@@ -141,7 +141,7 @@ def bandwidth_delay_product() -> str:
     sheet.axes(left, 325, right - left, 135, "", "RTT")
     sheet.path([(left, 292), (bdp, 292), (full, 214)], "line-red")
     sheet.words(left + 40, 284, "base RTT", "small")
-    sheet.words(bdp + 14, 226, "each packet more waits", "small")
+    sheet.words(bdp + 14, 226, "each extra packet waits", "small")
     sheet.words(full + 8, 218, "losses", "small")
     sheet.words(right + 4, 312, "in flight", "small", "end")
     return sheet.svg()

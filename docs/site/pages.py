@@ -1,7 +1,7 @@
 """Collects the pages of the site.
 
 The tree of pages is that of the repository, so links between its Markdown files work on the site.
-Pages made from declarations are added. This module simulates nothing: blocks.py does.
+Pages made from declarations are added. This module runs no simulation; blocks.py does.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def written() -> dict[str, str]:
 
 
 def pages() -> dict[str, str]:
-    """Every page of the site as Markdown, by its path. A link to another file becomes its name."""
+    """Every page of the site as Markdown, by its path. A link to a file that is not a page is
+    replaced by its text."""
     texts = dict(written())
     texts["index.md"] = (Path(__file__).parent / "index.md").read_text(encoding="utf-8")
     for make in _MADE:

@@ -365,17 +365,17 @@ def test_check_says_what_would_run_and_runs_nothing(say: Command, home: Path) ->
         ),
         (
             ("home.toml", "other.toml"),
-            "home.toml is a scenario, so queue disciplines follow it",
+            "home.toml is a scenario, so the other arguments must be queue disciplines",
             "RUN RUN",
         ),
         (
             ("home.toml", "folder"),
-            "home.toml is a scenario, so queue disciplines follow it",
+            "home.toml is a scenario, so the other arguments must be queue disciplines",
             "RUN RUN",
         ),
         (
             ("folder", "fq_codel"),
-            "folder is one, so Runs follow it",
+            "folder is one, so the other arguments must be Runs too",
             "compare SCENARIO QDISC",
         ),
     ],

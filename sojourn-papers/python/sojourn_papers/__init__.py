@@ -73,9 +73,9 @@ def load(name: str) -> Paper:
 
 
 def about(name: str) -> dict[str, Any]:
-    """`title`, `source` and `about` of the paper with this name. Only the first table of its
-    published.toml, [paper], is read: the rest is a hundred times as long, and `load` imports the
-    modules that run and draw the paper."""
+    """`title`, `source` and `about` of the paper with this name. Only [paper], the first table of
+    published.toml, is read. This is faster than `load`: the whole file is a hundred times as long,
+    and `load` imports the modules that run and draw the paper."""
     import re
     import tomllib
 

@@ -21,7 +21,7 @@ FORMAT = 2
 """Version of the folder's layout, in meta.json. Lower versions are read as well; a higher version
 was written by a newer sojourn.
 
-1, of sojourn 0.1: no `engine_build`, no `checksums`, no SHA256SUMS.
+Format 1 (sojourn 0.1) lacks `engine_build`, `checksums` and the SHA256SUMS files.
 """
 
 
@@ -36,7 +36,8 @@ class LinkInfo:
     """At the start, the lower of the transmitter's and the shaper's; None: no limit."""
     delay_ns: Count = 0
     sampled: bool = True
-    """Whether `queue` has rows of it. A host's own access link has none; there may be thousands."""
+    """Whether the table `queue` has rows for this link. A host's access link has none, because
+    there may be thousands of hosts."""
     shaper: str | None = None
     """In tc's words: "htb rate 1mbit"; None: no shaper."""
     police: str | None = None
@@ -69,7 +70,7 @@ class FlowInfo:
     finite: bool = False
     """Whether it transfers a size and completes."""
     direction: Literal["", "down", "up"] = ""
-    """"down" or "up", as the measuring host sees it; "" if the path is enough."""
+    """"down" or "up", as the measuring host sees it; "" if `path` already gives the direction."""
 
     @property
     def probe(self) -> bool:
@@ -167,10 +168,10 @@ def read(text: bytes) -> Meta:
 
     Raises:
         NewerError: this version does not know its format.
-        ValueError: it is damaged or not sojourn's; the sentence has the place.
+        ValueError: the file is damaged, or sojourn did not write it. The message names the place.
     """
     raw = _json(text)
-    # First, since the meaning of a newer format is unknown.
+    # This check is first, because the meaning of a newer format is unknown.
     if type(raw.get("format")) is int and raw["format"] > FORMAT:
         raise NewerError(str(raw.get("version", "?")))
     if "format" not in raw:
@@ -203,12 +204,12 @@ def _problems(meta: Meta) -> Iterator[str]:
     links, flows = [link.name for link in meta.links], [flow.name for flow in meta.flows]
     for what, names in (("links", links), ("flows", flows)):
         if len(set(names)) < len(names):
-            yield f"two {what} have one name"
+            yield f"two {what} have the same name"
         # The tables use these names, so they can't be sanitized here.
         if not all(name and sanitize.is_plain(name) for name in names):
             yield f"{what}: a name is empty or has control characters"
     if not {link for flow in meta.flows for link in flow.path} <= set(links):
-        yield "flows: a path has a link that is not there"
+        yield "flows: a path names a link that is not among the links"
     if not all(isinstance(value, str | int | float) for value in meta.settings.values()):
         yield "settings: a value is neither text nor a number"
     if list(meta.seeds) != sorted(set(meta.seeds)):
@@ -229,8 +230,8 @@ def _problems_of_facts(meta: Meta) -> Iterator[str]:
             continue
         loads = [phase for phase in meta.phases if str(phase.seed) == seed and phase.kind != "idle"]
         if len(loads) != len(found["rpm"]["loaded"]):
-            yield f"facts.{seed}.rpm: not of these phases"
+            yield f"facts.{seed}.rpm: one entry for each loaded phase is needed"
         for loaded in found["rpm"]["loaded"]:
             directions = len(loaded["directions"])
             if any(len(each["moving_average_bps"]) != directions for each in loaded["intervals"]):
-                yield f"facts.{seed}.rpm: not of these directions"
+                yield f"facts.{seed}.rpm: each interval needs one rate for each direction"

@@ -1,5 +1,5 @@
-"""Quantities as text, "20 Mbit/s", "5 ms", "50 kB", "0.1 %", and as integers of the engine.
-crates/values/src/quantity.rs parses them.
+"""Converts quantities between text ("20 Mbit/s", "5 ms", "50 kB", "0.1 %") and the engine's
+integers. crates/values/src/quantity.rs parses the text.
 
 Internally there are only integers: nanoseconds, bit/s, bytes; a probability is a fraction. Each
 `parse_` has a `format_` that writes the shortest text with the same value.

@@ -1,9 +1,9 @@
 """`python -m sojourn_live.shape.watchdog IFACE` restores an interface unless it is confirmed.
 
 shape/apply.py starts it; it is not for use by hand. It reports that it is ready, and waits for the
-message that the shaper is applied. It restores the journal's former state if the sender ends before
-that message, if the time to confirm passes, or if it receives SIGTERM or SIGINT. A user's
-confirmation is written to the journal, so it reads the journal first.
+message that the shaper is applied. It restores the interface's former state, which the journal has,
+if the sender ends before that message, if the time to confirm passes, or if it receives SIGTERM or
+SIGINT. A user's confirmation is written to the journal, so it reads the journal first.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Two searches. STARTS: the start times of the flows, and the length of the run. REDS: a RED with
-the source's lead over Drop-Tail, by thresholds, weight, probability, limit and length of the run.
-The rest is as in the main reading.
+"""Two searches. STARTS varies the start times of the flows and the length of the run. REDS looks
+for a RED whose lead over Drop-Tail is the source's; it varies thresholds, weight, probability,
+limit and length of the run. All other parameters are those of the main reading.
 
 sojourn reproduce --search red-droptail > searched.csv
 
-All 22 cells of RED and of Drop-Tail are run under each setting. No verdict uses the seeds. The
-starts that are nearest to Drop-Tail's 22 cells are chosen, so that RED's leads can contradict them.
+All 22 cells of RED and of Drop-Tail are run under each setting. No verdict uses these seeds. The
+main reading has the starts that fit Drop-Tail's 22 cells best. RED's cells have no part in this
+choice, so RED's leads can contradict it.
 """
 
 from __future__ import annotations
@@ -70,8 +71,9 @@ def rows() -> Iterator[dict[str, object]]:
 
 
 def row_of(search: str, setting: s.Setting) -> dict[str, object]:
-    """The distance of its throughputs and indices from the source's, the number of cells within
-    their tolerance, and for each case the mean of RED's leads and their number within tolerance."""
+    """One line of the file. It has the distance of the setting's throughputs and indices from the
+    source's, and the number of cells within their tolerance. For each case it has the mean of RED's
+    leads, and how many of them are within their tolerance."""
     # If all flows start at one instant, all seeds are the same run.
     seeds = FEW if search == REDS else SEEDS[: None if setting.spread_ms else 1]
     ours = {cell: measured(setting, s.RED, cell, seeds) for cell in CELLS}
@@ -125,7 +127,7 @@ def within(ours: Mapping[Cell, float], queue: str) -> int:
 
 
 def _cell_id(cell: Cell, queue: str) -> str:
-    """The number of a cell: "throughput/80/12/RED"."""
+    """The name of a cell among the published numbers: "throughput/80/12/RED"."""
     return "/".join(map(str, (*cell, queue)))
 
 
@@ -144,7 +146,7 @@ def leads(ours: Mapping[Cell, float], tails: Mapping[Cell, float], case: int) ->
 
 
 def lead_id(cell: Cell) -> str:
-    """The number of a lead: "lead/throughput/80/12"."""
+    """The name of a lead among the published numbers: "lead/throughput/80/12"."""
     return "lead/" + "/".join(map(str, cell))
 
 
@@ -165,9 +167,11 @@ class LeadAndPrice:
     chosen_off: float
     """Distance of the chosen reading's throughputs from the source's."""
     best: float
-    """The largest mean lead of the settings that are not farther away."""
+    """The largest mean lead of the settings whose throughputs are at most this far from the
+    source's."""
     price: float
-    """Distance of the nearest setting with half of the source's lead; NaN if there is none."""
+    """The smallest distance of throughputs among the settings with at least half the source's lead;
+    NaN if there is none."""
 
 
 def trade(case: int) -> LeadAndPrice:

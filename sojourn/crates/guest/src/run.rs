@@ -31,7 +31,7 @@ pub struct Run<'a> {
     queues: Queues,
     /// Events of the packets at each of the plan's taps.
     watched: Vec<Watch>,
-    /// The taps, for kernels without logging cards.
+    /// One for each of the plan's taps; `None` if a card logs its packets.
     followers: Vec<Option<Follower>>,
     /// The log, if the cards write one.
     log: Option<Log>,

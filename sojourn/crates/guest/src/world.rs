@@ -129,7 +129,8 @@ impl World {
         }
     }
 
-    /// Returns the path of a namespace's file: its `/sys` is mounted elsewhere.
+    /// Returns the path at which this program opens a file of a namespace. The `/sys` of each
+    /// namespace is mounted below `NETNS`.
     pub fn path(&self, namespace: Option<&str>, path: &str) -> PathBuf {
         match (namespace, path.strip_prefix("/sys/")) {
             (Some(name), Some(rest)) => sysfs_of(name).join(rest),

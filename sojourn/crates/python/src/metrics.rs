@@ -41,14 +41,15 @@ impl Numbers {
 }
 
 impl Numbers {
-    /// The numbers of tables, by name.
+    /// Computes the numbers of a seed. `table` returns each of the seed's tables by its name.
     pub fn of(
         py: Python<'_>,
         about_json: &str,
         table: &dyn Fn(&str) -> PyResult<Table>,
     ) -> PyResult<Numbers> {
-        let about: About = serde_json::from_str(about_json)
-            .map_err(|error| PyValueError::new_err(format!("not what was run: {error}")))?;
+        let about: About = serde_json::from_str(about_json).map_err(|error| {
+            PyValueError::new_err(format!("invalid description of the run: {error}"))
+        })?;
         macro_rules! given {
             ($($name:ident),+) => {
                 Tables { $( $name: ::tables::$name::Columns::from_table(table(stringify!($name))?)
@@ -134,7 +135,7 @@ fn value(from: &Bound<'_, PyAny>) -> PyResult<Value> {
 
 fn bins(lower_ns: &[i64], upper_ns: &[i64], counts: &[i64]) -> PyResult<Vec<(u64, u64, u64)>> {
     if lower_ns.len() != upper_ns.len() || lower_ns.len() != counts.len() {
-        return Err(PyValueError::new_err("the columns of a histogram are equally long"));
+        return Err(PyValueError::new_err("the columns of a histogram differ in length"));
     }
     let rows = lower_ns.iter().zip(upper_ns).zip(counts);
     Ok(rows.map(|((&lower, &upper), &count)| (lower as u64, upper as u64, count as u64)).collect())

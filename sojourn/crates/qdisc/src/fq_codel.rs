@@ -26,9 +26,9 @@
 //! `linux7.3` and `linux2012` differ from `linux` in the control law alone: see codel.rs. If one of
 //! the three is the device's root, packets may bypass it and are charged to no flow: see `bypass`.
 //!
-//! `mac80211` is the queueing of Linux's Wi-Fi, which replaces a qdisc, for one station: T.
-//! Høiland-Jørgensen and others, "Ending the Anomaly", USENIX ATC 2017. Not modelled: further
-//! stations, access classes, airtime fairness, aggregates and the driver's queue (AQL).
+//! `mac80211` is the queueing in Linux's Wi-Fi stack, which replaces the qdisc, for one station.
+//! Source: T. Høiland-Jørgensen and others, "Ending the Anomaly", USENIX ATC 2017. Not modelled:
+//! further stations, access classes, airtime fairness, aggregates and the driver's queue (AQL).
 //!
 //! As in Linux each flow has a random hash of 32 bits, scaled to the number of queues. Two flows
 //! share a queue with a probability of 1/`flows`, for the whole run. The discipline's random stream
@@ -552,8 +552,8 @@ mod tests {
             for ms in 1..4 {
                 assert!(send(&mut q, 2, 1000, ms).is_empty());
             }
-            // The fifth packet belongs to the thin flow. The fat flow has 3 packets and pays: half
-            // of it in bytes is two packets, half in packets is one.
+            // The fifth packet belongs to the thin flow. The fat flow has three packets and loses
+            // some: two to lose half its bytes, one to lose half its packets.
             let verdicts = send(&mut q, 1, 100, 4);
             assert_eq!(verdicts.len(), drops, "{variant:?}");
             assert!(matches!(
@@ -641,7 +641,8 @@ mod tests {
         for _ in 0..100 {
             send(&mut q, 1, 757, 0);
         }
-        // Two packets use flow 1's quantum as a new flow; the third is its first as an old flow.
+        // Two packets use up the quantum that flow 1 has as a new flow. Flow 1 sends the third as
+        // an old flow.
         assert_eq!([(); 3].map(|()| served(&mut q, 0)), [Some(1); 3]);
         send(&mut q, 2, 100, 0);
         assert_eq!(served(&mut q, 0), Some(2));

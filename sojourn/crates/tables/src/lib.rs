@@ -1,12 +1,12 @@
 //! The tables of a Run, each declared once.
 //!
 //! `declared.rs` is the declaration: a table's name, its columns, their types, their meaning and
-//! the meaning of null. The macro in `declare.rs` makes from it the struct of columns that an
-//! engine fills row by row, and the `Schema` for readers, documentation and tests. No other place
-//! lists columns.
+//! the meaning of null. From it the macro in `declare.rs` makes two things: a struct of columns,
+//! which an engine fills row by row, and a `Schema` for readers, documentation and tests. No other
+//! place lists columns.
 //!
-//! In code a value that may be missing is an `Option`. Outside, in a `Column`, a missing value is
-//! one number for each type: `NONE` in a column of integers, NaN in one of reals.
+//! A row holds a value that may be missing as an `Option`. A `Column` has a number in its place:
+//! `NONE` in a column of integers, NaN in a column of reals.
 
 mod declare;
 mod declared;

@@ -3,42 +3,43 @@ the same arrivals.
 
 A Recording has every packet that arrived at a link's queue, in order, and what the queue did to it.
 `replayed` sends the same packets, at the same times, through the simulator's link. `compare`
-compares each decision: enqueued or dropped on arrival, sent, marked, dropped while it waited; in
-which order packets left, and when.
+compares what happened to each packet (sent, marked, dropped on arrival, dropped while it waited),
+the order in which packets left, and the times.
 
 Events of one instant have an order in the recording, and the replay follows it.
 
 A packet agrees if both queues did the same to it, if as many packets had been sent before it, and
-if it left at the same time. Departures are recorded to the nanosecond. A kernel may be later by the
-time that it needs for other work of the same instant (`GRAIN_NS`). The kernel's trace has the time
-of a drop to the microsecond.
+if it left at the same time. Departures are recorded to the nanosecond. A kernel may be up to
+`GRAIN_NS` later, because it does its work of one instant step by step. The kernel's trace has the
+time of a drop to the microsecond.
 
-Some disciplines draw random numbers. Ours gets the results of the recorded draws, and follows them
-where its own law leaves the choice to a draw. So its state, its thresholds and its forced decisions
-are compared one by one, and the draws in sum. The number of early drops and marks must match the
-sum of the probabilities that our law computed at each arrival (`Draws`).
+Some disciplines draw random numbers. Where its law leaves a choice to a draw, our discipline takes
+the result of the recorded draw. Every other decision is compared on its own. The draws are compared
+in sum. The number of early drops and marks must match the sum of the probabilities that our law
+computed at each arrival (`Draws`).
 
 fq_codel and fq_pie hash flows into queues. Ours uses the kernel's hash of each packet, so flows
 share a queue where they shared one of the kernel's. fq_codel's memory limit counts the memory that
 the kernel charged for each packet. A recording of an older sojourn has neither. Then no flows share
 a queue, and each packet takes as much memory as a datagram of its size.
 
-The hashes of sfq and sfb have secret keys. In our sfq no flows share a queue; with 1024 buckets few
-of the kernel's do. If sfq's RED drops or marks the oldest packet of the flow (`headdrop`), our law
-gets what was done to that packet (`_recorded_verdicts`). sfb's flows share some bins and have
-others for themselves. Several keys are tried, and the one with which most packets agree counts
-(`_KEYS`).
+The hashes of sfq and sfb have secret keys. In our sfq no flows share a queue. In the kernel's, few
+flows do, since it has 1024 buckets. With `headdrop`, sfq's RED drops or marks the oldest packet of
+the flow that a packet arrives for. Our law then takes the recorded result of that oldest packet
+(`_recorded_verdicts`). Which bins sfb's flows share depends on the key. So `_KEYS` keys are tried,
+and the replay with the most agreeing packets counts.
 
-cake draws whether a turn has a byte less. Ours follows the packet that the recorded cake sent next,
-if that byte decides it (`crates/qdisc/src/cake/follow.rs`). A draw without a visible effect is
-taken as the likelier one. If a later packet then differs, these draws are inverted one after
-another, the last first, until it agrees (`_searched`).
+cake draws whether a queue's turn is one byte shorter. Where that byte decides whether the queue may
+send, the packet that the recorded cake sent next may show the result of the draw
+(`crates/qdisc/src/cake/follow.rs`). A draw whose result does not show is invisible, and ours takes
+the likelier result. If a later packet then differs, the invisible draws before it are inverted one
+at a time, the last first, until the packet agrees (`_searched`).
 
-The kernel's timer of pie and fq_pie starts with the qdisc, at a jiffy that the recording lacks.
-Ours is started at each jiffy of a period, and the replay with which most packets agree counts
-(`_starts`). On a slow line several replays may agree completely; then the one whose draws are most
-likely counts. dualpi2's timer counts nanoseconds: 16 starts within a period are tried, and then 31
-around the best of them.
+The kernel's timer of pie and fq_pie starts with the qdisc, at a jiffy that the recording does not
+contain. So the replay is repeated with a start at each jiffy of a period, and the one with the most
+agreeing packets counts (`_starts`). On a slow line several replays may agree completely; then the
+one whose draws are most likely counts. dualpi2's timer is not bound to jiffies: 16 starts within a
+period are tried, and then 31 around the best of them.
 
 `engine/recording` is the recording and its file, `recorder` makes recordings.
 """
@@ -92,14 +93,16 @@ _PI2_TUPDATE_NS = 16_000_000
 _LEAD_NS = 1_024_000_000
 """Time before the first packet, in which the timers of disciplines have expired."""
 _AGE_NS = 10 * _LEAD_NS
-"""sfb counts tokens for at most 10 s. A guest's is seconds old when the first packet arrives."""
+"""sfb adds tokens for at most 10 s. The sfb of a guest is seconds old when the first packet
+arrives."""
 _KEYS = 32
 """Keys of sfb's hash that are tried."""
 _YOUNG = 16
-"""Intervals after its last drop in which CoDel continues with its count. Linux's clock begins near
-0, and a CoDel without a drop has 0 as the time of its last one."""
+"""A new dropping state of CoDel resumes the old count for this many intervals after the last drop.
+Linux's clock begins near 0, and a new CoDel has 0 as the time of its last drop. So a kernel that
+has just booted resumes a count that no dropping state left."""
 _TURNED = 64
-"""Number of cake's invisible draws before a differing packet that the search inverts."""
+"""The search inverts at most this many invisible draws of cake before a packet that differs."""
 DID = ("sent it", "marked it", "dropped it on arrival", "dropped it", "kept it")
 
 
@@ -126,7 +129,7 @@ class Replayed:
     drew: Mask
     """Whether the recorded queue dropped or marked it by a draw."""
     unseen: Ints
-    """For each of cake's invisible draws, how many packets had been sent."""
+    """For each invisible draw of cake, the number of packets sent before it."""
 
 
 def replayed(recording: Recording) -> Replayed:
@@ -166,14 +169,14 @@ def replayed(recording: Recording) -> Replayed:
 _BY_FLOW = ("flows", "flowblind")
 """cake's options for sharing without regard to hosts."""
 _NEVER_RECORDED = {
-    "choke": "choke compares a packet with one that it draws, and no recording has which",
-    "cake_mq": "a queue of cake_mq depends on how busy the others are, and no recording has when it checks",
+    "choke": "choke compares a packet with one that it draws, and no recording contains that draw",
+    "cake_mq": "a queue of cake_mq depends on how busy the others are, and no recording contains the times at which it checks",
 }
 
 
 def lacking(recording: Recording) -> tuple[str, str] | None:
-    """Which input of the recorded discipline the recording lacks, and what to do about it; None:
-    none."""
+    """Which input of the discipline this recording lacks, and what to do about it; None: it has
+    every input."""
     why = never_recorded(recording.link.qdisc)
     if why is not None:
         return why
@@ -186,7 +189,8 @@ def lacking(recording: Recording) -> tuple[str, str] | None:
 
 
 def never_recorded(qdisc: Qdisc) -> tuple[str, str] | None:
-    """Which input of this discipline no recording has, and what to do about it; None: none."""
+    """Which input of this discipline no recording has, and what to do about it; None: there is no
+    such input."""
     its = qdisc.child or qdisc
     if its.kind in _NEVER_RECORDED:
         return _NEVER_RECORDED[its.kind], "compare its numbers with the kernel's: sojourn agree"
@@ -247,14 +251,14 @@ def _starts(recording: Recording) -> list[int]:
 
 
 def _pi2_part(recording: Recording) -> int:
-    """The distance of the first starts that are tried for dualpi2's timer, ns."""
+    """The distance between the first `_PI2_PHASES` starts of dualpi2's timer, ns."""
     tupdate_ns = recording.link.qdisc.params["tupdate_ns"] or _PI2_TUPDATE_NS
     assert isinstance(tupdate_ns, int)
     return max(tupdate_ns // _PI2_PHASES, 1)
 
 
 def _expiry(jiffies: int) -> int:
-    """The jiffies after which a timer of the kernel expires that is set, at an expiry, for
+    """The jiffies between two expiries of a kernel timer that each expiry sets again for
     `jiffies`."""
     step = 1
     while jiffies >= 63 * step:
@@ -349,7 +353,7 @@ def _later(recording: Recording, phase: int) -> Link:
 
 def _sent_before(fate: Ints, order: Ints) -> Ints:
     """For each packet, how many of the packets that left before it were sent. Packets dropped at
-    one instant have no order among them."""
+    one instant count as unordered."""
     rows = np.flatnonzero(order >= 0)
     rows = rows[np.argsort(order[rows])]
     sent = np.isin(fate[rows], (SENT, MARKED))
@@ -391,8 +395,8 @@ class Draws:
 
     drawn: int
     """Packets that the recorded queue dropped or marked although its law left the choice to a draw.
-    For dualpi2's L queue under overload: the packets that it dropped. For cake: how often a queue
-    could send although draws might have used up its deficit."""
+    For dualpi2's L queue under overload: the packets that it dropped. For cake: the queue's turns
+    in which draws might have used up its deficit, but it could send."""
     expected: float
     """The sum of the probabilities that our law computed."""
     ci95: float
@@ -492,8 +496,8 @@ def _in_order(trace: Trace, ours: Replayed) -> Mask:
 
 
 def _in_time(trace: Trace, later: Ints, rate_changes: int) -> Mask:
-    """Whether the times agree. In the recorded guest a program changes the rate, a little late, so
-    after each change either side may be ahead."""
+    """Whether the times agree. In the recorded guest a program changes the rate, a little late. So
+    after a change a packet may leave earlier on either side."""
     early = _resolution(trace) + GRAIN_NS * rate_changes
     return np.asarray((later >= -early) & (later <= early + GRAIN_NS))
 
@@ -554,8 +558,8 @@ def _doubt(recording: Recording, ours: Replayed, row: int) -> str:
     if recording.zero_ns >= _YOUNG * interval_ns:
         return ""
     return (
-        f"; this kernel had been up for less than {_YOUNG} intervals, in which its CoDel begins with"
-        " the count that drops at a limit left, and ours with 1"
+        f"; this kernel had been up for less than {_YOUNG} intervals: its CoDel starts with the count"
+        " that drops at a limit raised, ours with 1"
     )
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST_LABELS = 12
 """Most variants that are listed by name. With more of them, only the swept keys are listed."""
 MUCH_MEMORY = 500_000_000
-"""Bytes; a larger need of memory is printed."""
+"""The estimate of memory is printed if it exceeds this, bytes."""
 NONE_CAN = 1
 """Exit status: the scenario is valid, but no engine can run it."""
 
@@ -128,7 +128,7 @@ def _link(link: Link, duration_ns: int) -> CheckedLink:
 
 
 def _flows(realised: Realised) -> list[CheckedFlow]:
-    """A row for all flows of an entry."""
+    """One row for each [[flow]] entry."""
     groups: dict[int, list[Flow]] = {}
     for flow in realised.flows:
         groups.setdefault(flow.group, []).append(flow)

@@ -98,7 +98,7 @@ def compare(
     work.check_suffixes(suffixes)
     work.check_words((path, *map(Path, qdiscs)), variation.changes)
     _check_disciplines(path, qdiscs)
-    # Notes on the discipline that the contenders replace are left out.
+    # Prints no notes here: a note may be on the discipline that the contenders replace.
     scenario = work.scenario(path, variation.changes, quiet=True, vary=variation.sweep)
     contending = contenders(scenario, (*qdiscs, *more) or USUAL, link)
     work.print_notes(contending.variants(), talk.quiet)
@@ -148,8 +148,8 @@ def compare(
 
 
 def _check_disciplines(path: Path, words: Sequence[str]) -> None:
-    """Refuses a discipline that is a file, a folder, or a parameter outside of the discipline's
-    quotes."""
+    """Refuses a word that is not a discipline but a file, a folder, or a discipline's parameter
+    without quotes around both."""
     from sojourn.scenario import Problem, ScenarioError
     from sojourn.scenario.qdisc import QDISCS, WORDS
 
@@ -160,7 +160,7 @@ def _check_disciplines(path: Path, words: Sequence[str]) -> None:
             raise ScenarioError(
                 [
                     Problem(
-                        f"{word} is not a queue discipline: {path} is a scenario, so queue disciplines follow it",
+                        f"{word} is not a queue discipline: {path} is a scenario, so the other arguments must be queue disciplines",
                         "to compare two scenarios, run each and compare the folders of their Runs: sojourn compare RUN RUN",
                     )
                 ]
@@ -192,7 +192,7 @@ def _check_folders(path: Path, others: Sequence[str]) -> None:
     for other in others:
         if not Path(other).is_dir():
             raise UserError(
-                f"{other} is not the folder of a Run: {path} is one, so Runs follow it",
+                f"{other} is not the folder of a Run: {path} is one, so the other arguments must be Runs too",
                 "name another Run; queue disciplines are compared on a scenario: sojourn compare SCENARIO QDISC...",
             )
 
@@ -217,7 +217,8 @@ def _runs(
             "name another Run to compare it with: sojourn compare BEFORE AFTER",
         )
     for run in runs:
-        # The numbers read some of the tables; a Run with damage in another table is refused, too.
+        # The comparison reads only some tables. A Run is refused even if only another table is
+        # damaged.
         run.check_sums()
     series.check(runs)
     if any(map(series.is_measured, runs)):
@@ -386,8 +387,8 @@ def _write(
 
 
 def _usual(runs: Sequence[Run]) -> tuple[str, ...]:
-    """The formats without --figures. A sweep gets no figures: its many Runs would crowd each
-    one."""
+    """The formats without --figures. A sweep gets no figures, because each would show too many
+    Runs."""
     from sojourn.report.swept import is_sweep
 
     return () if is_sweep(runs) else ("svg",)

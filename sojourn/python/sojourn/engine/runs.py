@@ -43,8 +43,9 @@ from sojourn.records import (
 from sojourn.scenario import Scenario
 
 NAMING = 10
-"""A meta.json that takes t seconds to write is written again after 10 t and POLL_S at the earliest.
-Otherwise, with thousands of seeds, it would cost more than the seeds."""
+"""If writing meta.json took t seconds, the next write begins at least 10 t, and at least POLL_S,
+after this one began. With thousands of seeds, more frequent writes would take longer than the
+seeds."""
 
 
 @dataclass(frozen=True)
@@ -122,16 +123,16 @@ def run(
     (1, 2)
 
     Args:
-        seeds: how many, counted up from the scenario's own, or which.
+        seeds: the number of seeds, counted up from the scenario's first, or a list of seeds.
         out: the folder of the Run; None: a temporary one that lives as long as the Run.
         engine: see `ENGINES`.
         jobs: threads; None: as many as there are cores.
         cluster: the scheduler of a Dask cluster whose workers run it in place of threads, as an
             address ("tcp://10.0.0.1:8786"), a `sojourn.ClusterAddress` or a `distributed.Client`
             (docs/cluster.md).
-        force: replace a Run in `out`. Without it, a Run in `out` of the same scenario, seeds and
-            engine is used, and its missing seeds are added.
-        fresh: run seeds that the store has, too.
+        force: replace a Run in `out`. Without `force`, a Run in `out` must have the same scenario,
+            seeds and engine. It is kept, and its missing seeds are added.
+        fresh: also run the seeds that the store already has.
 
     Raises:
         UserError: the engine can't run it, or its results can't be written.
@@ -205,8 +206,8 @@ def run_each(
     progress: Callable[[Progress], None] | None = None,
     completed: Callable[[Run], None] | None = None,
 ) -> list[Run]:
-    """Runs several scenarios, none of them a sweep, each with its own seeds and into its own
-    folder.
+    """Runs several scenarios, each with its own seeds and into its own folder. None of them may be
+    a sweep.
 
     `completed` is called on this thread with each Run as soon as all its seeds have finished. The
     other arguments and exceptions are those of `run`.
@@ -225,14 +226,13 @@ def run_more(
     fresh: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> None:
-    """Adds seeds to Runs: to each Run the seeds at its place, of its own scenario. Existing seeds
-    stay.
+    """Adds seeds to Runs: `seeds[i]` of `scenarios[i]` to `runs[i]`. Existing seeds stay.
 
     Args:
         engine: the engine of the Runs, its name or an engine.
         jobs: threads; None: as many as there are cores.
         cluster: see `run`.
-        fresh: run seeds that the store has, too.
+        fresh: also run the seeds that the store already has.
 
     Raises:
         UserError: a Run is of another build of the engine, or of another scenario.
@@ -275,8 +275,8 @@ def run_more(
 
 
 def check(scenarios: Iterable[Scenario], engine: str) -> None:
-    """Refuses scenarios of which the engine can't run a variant, as `run_all` does before it
-    starts.
+    """Refuses the scenarios if the engine can't run one of their variants, as `run_all` does before
+    it starts.
 
     Raises:
         UserError: the engine can't run one, or can't be used here.
@@ -334,8 +334,8 @@ def _run(
 ) -> list[Run]:
     engine = _engine(how.engine)
     asked = [seeds_of(variant, seeds) for variant in variants]
-    # Seeds differ in random draws, not in shape: the first shows which tables there will be, and
-    # their size.
+    # All seeds of a variant fill the same tables, of about the same size. So the first seed is
+    # enough to check the variant and to estimate its cost.
     first = [variant.realise(each[0]) for variant, each in zip(variants, asked, strict=True)]
     check_all(engine, first)
     took = check_bounds(engine.name, first)
@@ -516,8 +516,8 @@ def _begun(wanted: Sequence[_Wanted], how: _How) -> list[Run | None]:
 
 
 def _left(wanted: _Wanted) -> Run | None:
-    """The Run in its folder, if it has the same scenario, seeds and build; without damaged
-    seeds."""
+    """The Run in the folder, without its damaged seeds. None unless its scenario, requested seeds
+    and build are the same."""
     if wanted.folder is None or not (wanted.folder / META).is_file():
         return None
     run = Run.open(wanted.folder)

@@ -66,7 +66,8 @@ class Installed:
 
     version: str
     build: str
-    """Names all that decides what the worker returns; empty: it can't run this engine."""
+    """Identifies everything that determines the worker's results (`build_of`); empty: it can't run
+    this engine."""
     refused: Refused | None = None
     """Why it can't run the engine."""
 
@@ -82,7 +83,7 @@ def installed(engine: str) -> Installed:
 
 
 def build_of(engine: Engine) -> str:
-    """Names everything in this installation that decides what a worker returns."""
+    """Identifies everything in this installation that determines a worker's results."""
     return f"{engine.build} {_core.FILES} {_core.METRICS}"
 
 
@@ -109,8 +110,8 @@ def _ran(
     realised = scenario.realise(request.seed)
     if seed_source.key(engine, realised) != request.key:
         raise UserError(
-            "the worker would run something else: its sojourn is of another build",
-            "install the same wheel on every worker, and start them anew",
+            "the worker's sojourn is of another build, so its results may differ",
+            "install the same wheel on every worker, and restart the workers",
         )
     engine.check(realised)
     done = seed_source.make(engine, realised, request.about, wanted)
@@ -126,7 +127,7 @@ def _wanted() -> Callable[[int], bool]:
     try:
         worker = get_worker()
     except ValueError:
-        # A test, which is not on a worker.
+        # A test calls this, outside of a worker.
         return lambda _: True
     key = worker.get_current_task()
 

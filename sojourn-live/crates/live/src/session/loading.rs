@@ -40,7 +40,8 @@ pub struct Spec {
     pub patience: i64,
 }
 
-/// Commands to the thread; it begins at 0, opening the connections.
+/// Commands to the thread. Until the first command the value is 0, and the thread opens the
+/// connections.
 const GO: u8 = 1;
 const STOP: u8 = 2;
 const ABANDON: u8 = 3;
@@ -160,7 +161,7 @@ fn drive(
             || over.is_some_and(|until| now >= until)
             || command == ABANDON
         {
-            // Data after the end counts for the connection, not for the phase.
+            // A last sample: data that arrived after the phase counts for the connection only.
             if !load.sends() {
                 load.sample(now);
             }

@@ -17,7 +17,7 @@ use crate::protocol::Direction;
 
 /// Requests that the bits of one echo cover.
 const ECHO_BITS: u64 = 64;
-/// A larger step of the clock is more than slewing, and gets a note, ns.
+/// A step of the clock of this size or more is not slewing, and the facts get a note, ns.
 const STEPPED: i64 = 100 * MS;
 
 /// Creates tables and facts. `duration` is the session's time at its end.
@@ -241,7 +241,7 @@ impl ReceivedRequests {
             if bits != 0 {
                 received.add(latest, bits);
             }
-            // No request after the latest one arrived.
+            // Requests with numbers above `latest` did not arrive.
             let from = if bits == 0 { 0 } else { latest + 1 };
             (from..count).for_each(|sequence| received.set(sequence, false));
         }
@@ -269,7 +269,8 @@ impl ReceivedRequests {
     }
 }
 
-/// Counts lost requests: (all, lost forward, lost backward); the latter two only if all are known.
+/// Counts lost requests: (all, lost forward, lost backward). The last two are `None` if the
+/// direction of any loss is unknown.
 fn lost<'a>(requests: impl Iterator<Item = &'a Request>) -> (usize, Option<usize>, Option<usize>) {
     let (mut all, mut forward, mut backward, mut unknown) = (0, 0, 0, 0);
     for request in requests.filter(|request| request.rtt.is_none()) {

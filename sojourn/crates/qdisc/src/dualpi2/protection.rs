@@ -1,9 +1,10 @@
 //! DOCSIS's queue protection: a flow that fills queue L beyond its threshold is sent to C.
 //!
-//! Each flow has a score: the bytes that arrived while L's own law would have marked them, less the
-//! aging. The score is stored as the time at which it will have aged away, in one of 32 buckets
-//! that a hash selects, or in one that the other flows share. If L's delay is critical and the
-//! product of delay and score is, too, the packet is sanctioned.
+//! Each flow has a score, in units of time. A packet raises the score by 2^11 ns times its bytes
+//! times the probability that L's own law marks it. The score falls as time passes, so it is stored
+//! as the time at which it will be 0. A hash selects the flow's bucket among 32; a flow that finds
+//! no free bucket uses one that is shared. A packet is sanctioned, that is, sent to C, if two
+//! quantities exceed their critical values: L's delay, and the product of delay and score.
 //!
 //! Source: MULPIv3.1, Annex P; RFC 9957.
 
@@ -13,7 +14,7 @@ const BUCKETS: usize = 32;
 /// The bits of the hash that select a bucket, and the number of attempts.
 const BITS: u32 = 5;
 const ATTEMPTS: usize = 2;
-/// The aging of a byte to be marked: 2^11 ns.
+/// The score of one byte that L's law marks with probability 1: 2^11 ns.
 const AGING: f64 = 2048.0;
 /// The largest score.
 const MOST: Span = Span::from_secs(5);
@@ -104,12 +105,12 @@ mod tests {
             let hash = flow as u32;
             protection.sanctions((flow, hash), 1500, 1.0, (delay, CRITICAL), NOW)
         };
-        // At 1.1 ms a score of 3.072 ms gives less than 4, and 6.144 ms more. At the threshold
-        // itself there is no sanction.
+        // At a delay of 1.1 ms, the product with a score of 3.072 ms is below the critical 4 ms²,
+        // and with 6.144 ms above it. A delay equal to the critical one causes no sanction.
         let (long, short) = (Span(1_100_000), CRITICAL);
         assert_eq!([sent(1, long), sent(1, long)], [false, true]);
         assert_eq!([sent(2, short), sent(2, short), sent(2, short)], [false; 3]);
-        // At 1.4 ms a score of 3.072 ms gives 4.3.
+        // At 1.4 ms, the product with 3.072 ms is 4.3 ms².
         assert!(sent(3, Span(1_400_000)));
     }
 
