@@ -51,7 +51,7 @@ def test_that_conversations_become_one_flow_is_noted(tmp_path: Path) -> None:
     (note,) = scenario.notes
     assert (note.dotted, note.line) == ("flow.0.file", 7)
     assert note.message == (
-        "6 packets of 'line.pcap', of both directions, 3 flows in all, become one flow in one direction"
+        "6 packets of 'line.pcap', from 3 flows in both directions, become one flow in one direction"
     )
     assert note.hint == (
         "choose with src, dst or interface; there are "
@@ -64,7 +64,7 @@ def test_that_conversations_become_one_flow_is_noted(tmp_path: Path) -> None:
     # Flows between the same two addresses differ by their ports.
     (note,) = replayed(tmp_path, pcap([udp(HERE, THERE, port) for port in (1, 2)])).notes
     assert note.message == (
-        "2 packets of 'line.pcap', 2 flows in all, become one flow in one direction"
+        "2 packets of 'line.pcap', from 2 flows, become one flow in one direction"
     )
 
 

@@ -253,7 +253,7 @@ def test_the_text_of_a_link_is_printed(capsys: pytest.CaptureFixture[str]) -> No
     [
         (("no-such",), "can't read it"),
         (("lab.html#1=zzz", "--text"), "damaged"),
-        (("--text",), "needs a link"),
+        (("--text",), "needs a LINK"),
     ],
 )
 def test_wrong_input_is_told_in_words(

@@ -69,7 +69,7 @@ def damaged(path: Path, why: str) -> UserError:
     """The error for a file that can't be read."""
     return UserError(
         f"{path} is not a flent file that can be read: {why}",
-        f"sojourn reads versions 1 to {VERSION}, and those of netperf-wrapper without a version",
+        f"sojourn reads versions 1 to {VERSION}, and netperf-wrapper's files, which have no version",
     )
 
 

@@ -138,9 +138,9 @@ fn several(name: &Value, chosen: &[&Recorded]) -> Option<(String, String)> {
     }
     let pairs = counted(chosen.iter().copied());
     let back = pairs.iter().any(|(&(from, to), _)| pairs.contains_key(&(to, from)));
-    let ways = if back { "of both directions, " } else { "" };
+    let ways = if back { " in both directions" } else { "" };
     let message = format!(
-        "{} packets of {}, {ways}{} flows in all, become one flow in one direction",
+        "{} packets of {}, from {} flows{ways}, become one flow in one direction",
         chosen.len(),
         quoted(name),
         flows.len()
@@ -644,11 +644,11 @@ mod tests {
         let (message, hint) = note(&[flow(5), flow(6)]).expect("two");
         assert_eq!(
             message,
-            "2 packets of 'a.pcap', 2 flows in all, become one flow in one direction"
+            "2 packets of 'a.pcap', from 2 flows, become one flow in one direction"
         );
         assert!(hint.starts_with("a discipline that separates flows sees one"), "{hint}");
         let (message, _) = note(&[flow(5), recorded(2, 1, 5)]).expect("two");
-        assert!(message.contains("of both directions, 2 flows in all"), "{message}");
+        assert!(message.contains("from 2 flows in both directions"), "{message}");
         // At most three pairs are shown.
         let pairs = |count| (0..count).map(|to| recorded(1, 2 + to, 5)).collect::<Vec<_>>();
         assert!(note(&pairs(3)).expect("three").1.ends_with("192.0.2.4"));

@@ -602,7 +602,7 @@ fn tcp_flow(flow: &crate::model::TcpFlow, at: &Key, problems: &mut Problems) {
     }
     if flow.profile == "linux-7.3" && set.rack == Some(false) && set.sack != Some(false) {
         let message = "Linux 7.3 finds losses by RACK alone";
-        let hint = r#"leave rack out, or write profile = "linux", which is 6.12's"#;
+        let hint = r#"leave rack out, or write profile = "linux", the TCP of Linux 6.12"#;
         report(problems, message, hint, inside("rack"));
     }
     let full = endpoints(flow.profile, flow.congestion.as_ref(), ecn, set).params;

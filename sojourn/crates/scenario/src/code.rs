@@ -83,7 +83,7 @@ fn named(document: &Table) -> BTreeMap<String, Key> {
 fn read(file: &str, open: &Open<'_>) -> Result<Value, Wrong> {
     let name = quoted(&file.into());
     let data = open(file).map_err(|why| {
-        let hint = "the path is relative to the scenario's folder; for -q, from the current folder";
+        let hint = "the path is relative to the scenario's folder; with -q, to the current folder";
         Wrong::new(format!("can't read {name}: {why}"), hint)
     })?;
     if !READS_FILES {

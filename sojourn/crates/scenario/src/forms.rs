@@ -487,7 +487,8 @@ fn name(value: &Value) -> Result<String, Wrong> {
         .rsplit_once('.')
         .is_some_and(|(_, end)| !end.is_empty() && end.bytes().all(|c| c.is_ascii_digit()));
     if numbered || text != text.trim() {
-        let hint = "the flows of an entry are numbered .1, .2 by themselves";
+        let hint =
+            "write no number at the end and no spaces around it: flows get .1, .2 by themselves";
         return Err(Wrong::new(format!("{} is not a name", quoted(value)), hint));
     }
     Ok(text.to_owned())

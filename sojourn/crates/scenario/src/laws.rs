@@ -60,7 +60,7 @@ impl Spread {
     ) -> Result<Spread, Wrong> {
         if let Value::List(items) = value {
             if !(1..=100_000).contains(&items.len()) {
-                let hint = format!("give one to 100000, like [\"{example}\"]");
+                let hint = format!("give 1 to 100000 values, like [\"{example}\"]");
                 return Err(Wrong::new(format!("a list of {} values", items.len()), hint));
             }
             return Ok(Spread::List(items.iter().map(read).collect::<Result<_, _>>()?));

@@ -50,7 +50,9 @@ def lab(
     state = _state(given, qdiscs)
     if text:
         if state is None:
-            raise UserError("--text needs a link", "copy the address of the page")
+            raise UserError(
+                "--text needs a LINK", "give the address of a lab page, which contains a scenario"
+            )
         sys.stdout.write(state.text)
         return
     from sojourn import lab as page

@@ -71,7 +71,7 @@ def identify(content: Content) -> Format:
     if fitting:
         names = " and ".join(each.name for each in fitting)
         raise UserError(
-            f"{content.path} looks like {names}", "import a part of it that is one of them"
+            f"{content.path} looks like {names}", "split the file: each part must have one format"
         )
     raise UserError(
         f"{content.path} has no format that sojourn reads",

@@ -187,7 +187,7 @@ def _transmission(device: str, transmitter: Transmitter, header_bytes: int) -> s
     overhead = transmitter.overhead_bytes - header_bytes
     if overhead < 0:
         raise UserError(
-            f"the wire adds {transmitter.overhead_bytes} bytes, less than the discipline's {header_bytes}",
+            f"the wire adds {transmitter.overhead_bytes} bytes a packet, but the discipline counts {header_bytes}",
             f"write an overhead of at least {header_bytes}",
         )
     charge = _charge(overhead, transmitter.minimum_bytes, transmitter.cells)

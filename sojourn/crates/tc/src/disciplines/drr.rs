@@ -66,7 +66,7 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
         return refused(problem, format!("write classes {most} at most, a quantum for each"));
     }
     if quanta.contains(&0) {
-        let hint = "give each class the bytes that it may send in its turn";
+        let hint = "write for each quantum the bytes that its class may send in a turn";
         return refused("drr: a quantum is 0".to_owned(), hint);
     }
     let hint = "write priomap with existing classes, from 0 on";

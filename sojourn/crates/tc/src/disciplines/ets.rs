@@ -63,7 +63,7 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
         return refused(problem, format!("write bands {named}, or leave out bands"));
     }
     if quanta.contains(&0) {
-        let hint = "give each band by weight the bytes that it may send in its turn";
+        let hint = "write for each quantum the bytes that its band may send in a turn";
         return refused("ets: a quantum is 0".to_owned(), hint);
     }
     let hint = "write priomap with existing bands";

@@ -290,7 +290,7 @@ def _tcp_problems(
         known = ", ".join(record.name for record in CONGESTION.values() if record.in_linux)
         hint = f"write {known}"
         if any(tcp.congestion in names for names in _OURS.values()):
-            hint = f"run it in the guest that has our module of it: -e kernel-7.3; or {hint}"
+            hint = f"run it with -e kernel-7.3, whose guest has our module of it; or {hint}"
         yield Problem(f"{place}: congestion", why, hint)
     if tcp.profile == "ns2":
         why = "`ns2` is the TCP of a simulator, which no kernel has"
