@@ -284,10 +284,10 @@ def test_more_seeds_are_of_the_same_scenario_and_build(
 ) -> None:
     one = scenario()
     kept = run(one, seeds=1, out=tmp_path / "kept")
-    with pytest.raises(UserError, match="is not of this scenario"):
+    with pytest.raises(UserError, match="from another scenario"):
         run_more([kept], [one.with_(duration="4 s")], [[2]])
     monkeypatch.setattr(sim.Simulator, "build", "0123456789abcdef")
-    with pytest.raises(UserError, match="by this build"):
+    with pytest.raises(UserError, match="by another build"):
         run_more([kept], [one], [[2]])
     assert Run.open(kept.path).meta.seeds_asked == (1,)
 

@@ -1,10 +1,10 @@
 """The search for a reading of section III-A: the table's four rows under each reading of `studies`,
-and figure 2 with its RTTs read like those of the table.
+and figure 2 with its RTTs understood as in the table.
 
 sojourn reproduce --search adt > searched.csv
 
-No verdict uses its seeds. The reading is chosen by the row of Drop-Tail alone, so that the rows of
-ADT and of Adaptive RED can contradict it.
+No verdict uses the seeds of this search. The reading is chosen by the row of Drop-Tail alone, so
+that the rows of ADT and of Adaptive RED can contradict it.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def _cells(seed: Seed, reading: Reading) -> dict[str, str]:
 
 
 def by_number() -> dict[str, dict[str, Estimate]]:
-    """The table's numbers under each reading, by id, also under the chosen one, which is judged on
-    other seeds; and the results of ns-2 and ns-3."""
+    """The table's numbers under each reading, by id, and the results of ns-2 and ns-3. The chosen
+    reading is included; its verdict uses other seeds."""
     values: dict[str, dict[str, list[float]]] = {}
     for one in searched.beside(__file__).rows:
         if one["reading"] == ONE_WAY:

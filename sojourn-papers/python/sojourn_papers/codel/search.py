@@ -3,8 +3,8 @@ and Tail Drop.
 
 sojourn reproduce --search codel > searched.csv
 
-No verdict uses its seeds. The buffer that fits most of Tail Drop's numbers in the table is chosen,
-so that CoDel's can contradict it."""
+No verdict uses the seeds of this search. The buffer that fits most of Tail Drop's numbers in the
+table is chosen, so that CoDel's can contradict it."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 sojourn reproduce --search home-upload > searched.csv
 
-No verdict uses its seeds.
+No verdict uses the seeds of this search.
 """
 
 from __future__ import annotations

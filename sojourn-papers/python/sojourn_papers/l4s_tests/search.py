@@ -3,8 +3,9 @@
 
 sojourn reproduce --search l4s-tests > searched.csv
 
-No verdict uses its seeds. The value that fits most of the rates of the longer RTT beside the
-shorter one in the short queue is chosen, so that all other rates can contradict it."""
+No verdict uses the seeds of this search. The chosen value is the one that fits most of these rates:
+those of the flow with the longer RTT, beside the shorter one, in the short queue. So all other
+rates can contradict it."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@ interpretations of a timeout, and at other rates.
 
 sojourn reproduce --search queue-anatomy > searched.csv
 
-No verdict uses its seeds.
+No verdict uses the seeds of this search.
 """
 
 from __future__ import annotations

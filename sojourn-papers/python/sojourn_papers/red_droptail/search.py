@@ -4,9 +4,9 @@ limit and length of the run. All other parameters are those of the main reading.
 
 sojourn reproduce --search red-droptail > searched.csv
 
-All 22 cells of RED and of Drop-Tail are run under each setting. No verdict uses these seeds. The
-main reading has the starts that fit Drop-Tail's 22 cells best. RED's cells have no part in this
-choice, so RED's leads can contradict it.
+All 22 cells of RED and of Drop-Tail are run under each setting. No verdict uses the seeds of these
+searches. The main reading has the starts that fit Drop-Tail's 22 cells best. RED's cells have no
+part in this choice, so RED's leads can contradict it.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@ RED.
 
 sojourn reproduce --search video-testbed > searched.csv
 
-No verdict uses its seeds. The chosen rate's ten films give another reading of the tables: their
-three best films.
+No verdict uses the seeds of this search. The chosen rate's ten films give another reading of the
+tables: their three best films.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ BEST = 3
 
 
 def by_number() -> dict[str, dict[str, Estimate]]:
-    """The mean of the three films of least mean latency, for the tables' numbers by their id."""
+    """The mean over the three films with the least mean latency, for each of the tables' numbers,
+    by the number's id."""
     films: dict[str, list[searched.Row]] = {}
     for row in searched.beside(__file__).rows:
         films.setdefault(row["variant"], []).append(row)

@@ -48,8 +48,8 @@ impl Window {
         (self.end as u64).div_ceil(self.span as u64).max(1) as usize
     }
 
-    /// Returns the span of a time: from a whole multiple on, up to the next; the end belongs to the
-    /// last span.
+    /// Returns the number of the span that contains a time. A span starts at a whole multiple of
+    /// its length; the end of the run belongs to the last span.
     fn span_of(self, t: i64) -> usize {
         ((t / self.span) as usize).min(self.spans() - 1)
     }

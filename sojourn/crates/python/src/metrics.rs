@@ -130,7 +130,9 @@ fn value(from: &Bound<'_, PyAny>) -> PyResult<Value> {
     if from.is_instance_of::<PyInt>() || from.is_instance_of::<PyFloat>() {
         return Ok(Value::Real(from.extract()?));
     }
-    Err(PyValueError::new_err("numbers are made of objects, lists, texts and numbers"))
+    Err(PyValueError::new_err(
+        "only dicts, lists, texts, numbers and None can be numbers of a seed",
+    ))
 }
 
 fn bins(lower_ns: &[i64], upper_ns: &[i64], counts: &[i64]) -> PyResult<Vec<(u64, u64, u64)>> {
@@ -250,7 +252,11 @@ pub fn wire_bytes<'py>(
         "none" => Cells::None,
         "atm" => Cells::Atm,
         "ptm" => Cells::Ptm,
-        other => return Err(PyValueError::new_err(format!("there are no cells {other:?}"))),
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "{other:?} is not a kind of cells; the kinds are none, atm and ptm"
+            )));
+        }
     };
     let framing = Framing { header_bytes: 0, overhead_bytes, minimum_bytes, cells };
     let each =

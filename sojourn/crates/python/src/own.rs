@@ -98,7 +98,7 @@ impl OwnCode {
         bypass: bool,
     ) -> PyResult<OwnCode> {
         if queues == 0 {
-            return Err(PyValueError::new_err("a law has queues"));
+            return Err(PyValueError::new_err("a law needs at least one queue"));
         }
         let state = words(state, LINE + 1)?;
         let of = |asked: &str| of(&functions, asked);
@@ -118,11 +118,13 @@ impl OwnCode {
     }
 }
 
-/// A state of at least `least` words.
+/// A state as words of 8 bytes, at least `least` of them.
 fn words(state: &Bound<'_, PyBytes>, least: usize) -> PyResult<Vec<u64>> {
     let bytes = state.as_bytes();
     if bytes.len() < 8 * least || !bytes.len().is_multiple_of(8) {
-        return Err(PyValueError::new_err("a state is of whole words"));
+        return Err(PyValueError::new_err(
+            "the state is too short, or its length is not a multiple of 8 bytes",
+        ));
     }
     Ok(bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect())
 }
@@ -133,7 +135,7 @@ fn of(functions: &HashMap<String, usize>, asked: &str) -> PyResult<Option<Decide
 
 fn function(address: usize) -> PyResult<Decide> {
     if address == 0 {
-        return Err(PyValueError::new_err("a function has an address"));
+        return Err(PyValueError::new_err("the address of a function is 0"));
     }
     // SAFETY: numba gave the address as that of a function of this signature (see above); a function
     // pointer is as wide as an address, and is not null.

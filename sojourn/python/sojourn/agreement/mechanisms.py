@@ -50,8 +50,8 @@ class Sides:
     ours: Scenario
     theirs: Scenario
     setting: Literal["", "asleep", "awake"] = ""
-    """The setting of red's `adaptive`: as tc sets it, or with the flag where the kernel reads it;
-    "": it does not occur."""
+    """How red's `adaptive` is set: "asleep" as tc does it, "awake" with the flag where the kernel
+    reads it; "" if no red is adaptive."""
 
     @property
     def awake(self) -> bool:
@@ -100,7 +100,8 @@ def with_profile(variant: Scenario, profile: str) -> Scenario:
 
 
 def dated(qdisc: Qdisc, release: str) -> Qdisc:
-    """Returns the discipline that `variant linux` is in this release of Linux, such as `7.3`."""
+    """Returns the discipline with `variant linux` replaced by the variant of this release of Linux,
+    such as `7.3`."""
     variant = f"linux{release}"
     if qdisc.variant != "linux" or variant not in qdisc.record.variants:
         return qdisc

@@ -49,7 +49,7 @@ def record(
     """Runs scenarios (no sweeps) in guests that record what the congested queues do to each packet.
 
     Args:
-        seeds: how many, counted up from the scenario's; None: its own.
+        seeds: the number of seeds, counted up from the scenario's first; None: its own seeds.
         jobs: threads; None: one per core.
 
     Raises:

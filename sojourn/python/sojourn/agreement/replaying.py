@@ -127,7 +127,7 @@ def replay(
         what: Scenarios, paths of their files, names of examples; all variants of each are recorded
             first. Recordings, and paths that end with .parquet. None: the standing set.
         engine: the kernel that records: see `ENGINES`.
-        seeds: how many of each scenario, counted up from its own. None: its own.
+        seeds: the number of seeds of each scenario, counted up from its first. None: its own.
         qdisc: a discipline of ours to compare in place of the recorded one, also of one's own,
             "mine.py:Mine".
         out: a folder for the new recordings and replay.json. None: nothing is kept.

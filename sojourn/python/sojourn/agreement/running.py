@@ -182,7 +182,7 @@ def agree(
         scenarios: Scenarios, paths of their files, names of examples; all variants of each. None:
             the standing set.
         engine: the kernel: see `ENGINES`.
-        seeds: how many of each, counted up from the scenario's. None: the scenario's.
+        seeds: the number of seeds of each, counted up from its first. None: its own seeds.
         most_seeds: the most seeds of a case whose numbers are not decided with fewer. None: 12 for
             the standing set, else no further ones.
         tolerance: how far apart two numbers may be, as a share of the kernel's.
@@ -291,8 +291,8 @@ class _Case:
         )
 
     def further(self, most: int) -> bool:
-        """Whether more seeds may decide more numbers: not if all seeds give the same, nor if the
-        kernel's Run is invalid."""
+        """Whether more seeds may decide more numbers. They can't if all seeds give the same, or if
+        the kernel's Run is invalid."""
         if self.found is None:
             return False
         open_ = not self.found.decided and self.found.scatters and not self.theirs.meta.invalid

@@ -342,7 +342,7 @@ def _judged(measure: _Measure, tolerance: float) -> NumberRow | None:
     if (math.isnan(sim) and math.isnan(kernel)) or (measure.counted and sim == kernel == 0):
         return None
     apart = abs(sim - kernel)
-    # A side whose seeds are all the same adds nothing to the interval.
+    # If all seeds of a side give the same, that side adds nothing to the interval.
     halves = [
         each["ci95"] for each in (measure.sim, measure.kernel) if not math.isnan(each["ci95"])
     ]

@@ -54,7 +54,7 @@ LOOK_S = 1.0
 BATCH_S = 1.0
 """Intended duration of a batch."""
 MOST_BATCHED = 64
-"""Seeds in a batch at most."""
+"""The largest number of seeds in a batch."""
 MOST_UNDER_WAY = 4096
 """Seeds at most."""
 CLOSE_S = 2.0

@@ -47,7 +47,7 @@ FLOW_MEMORY_BYTES = 37_000
 ROW_MEMORY_BYTES = 250
 """For each row of a time line, which has up to thirty columns."""
 FEW_MEMORY_BYTES = 50_000_000
-"""A smaller need is not checked: Python itself has already taken as much."""
+"""An estimate below this is not compared with the free memory, since Python alone takes as much."""
 MOST_CPU_S = 7 * 86400.0
 """Upper bound for one seed. A scenario that takes longer is a mistake."""
 TAKES: dict[str, tuple[float, float, float]] = {
@@ -58,9 +58,9 @@ TAKES: dict[str, tuple[float, float, float]] = {
     "netns": (5.0, 1.0, math.inf),
 }
 """CPU seconds of a run, CPU seconds for each simulated second, packets in a CPU second. Measured at
-1 to 1000 Mbit/s with 1 to 64 flows; accurate within a third. `kernel-qemu` is ten times slower than
-`kernel-uml` once was with taps, which `kernel-qemu` has (docs/kernel.md). `netns` does not compute,
-it waits."""
+1 to 1000 Mbit/s with 1 to 64 flows; accurate within a third. `kernel-qemu` has taps. It takes ten
+times as long as `kernel-uml` took when that guest had taps too (docs/kernel.md). `netns` runs in
+real time, so it mostly waits."""
 ROW_BYTES = 40
 """A row of a time line in Parquet: measured 8 to 30 bytes."""
 HEADER_ROWS = 2
@@ -68,7 +68,7 @@ HEADER_ROWS = 2
 FOLDER_BYTES = 500_000
 """The other tables of a seed: totals, histograms, drops."""
 TYPICAL_PACKET_BYTES = 700
-"""Between full packets and acknowledgements."""
+"""A mean between full packets and acknowledgements."""
 _KERNELS = ("kernel", "kernel-7.3", "netns")
 """`kernel` is the better of its two guests."""
 

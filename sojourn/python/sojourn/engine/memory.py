@@ -125,7 +125,7 @@ def simulate(
     2
 
     Args:
-        seeds: how many, counted up from the scenario's own, or which.
+        seeds: the number of seeds, counted up from the scenario's first, or a list of seeds.
         jobs: threads; None: as many as there are cores.
         progress: called on this thread about every 50 ms, first after 50 ms; False cancels.
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sojourn.arrays import Tables
 
 MOST_PLACES = 4
-"""Places that a refusal names at most."""
+"""The largest number of places that a refusal names."""
 
 
 @dataclass(frozen=True)

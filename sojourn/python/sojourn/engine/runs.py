@@ -246,7 +246,7 @@ def run_more(
         of_both = fingerprint(scenario.fingerprint(asked), build)
         if run.meta.fingerprint != of_both:
             raise UserError(
-                f"{run.path} is not of this scenario by this build of the engine {runner.name}",
+                f"{run.path} was made from another scenario, or by another build of the engine {runner.name}",
                 "run it again, into another folder",
             )
     new = [

@@ -11,8 +11,8 @@
 const SECOND: i64 = 1_000_000_000;
 /// An exchange is nearly as quick as the quickest within this margin, ns, or within a tenth.
 const NEARLY: i64 = 200_000;
-/// Smallest distance of two exchanges for a slope: quartz clocks differ by less than 100 ppm, so by
-/// 0.1 ms per second.
+/// Only exchanges at least this far apart give a slope. Quartz clocks differ by less than 100 ppm:
+/// over a shorter time they drift less than 0.5 ms apart.
 const APART: i64 = 5 * SECOND;
 /// Largest drift: quartz clocks, disciplined or not, do not differ by more.
 const MOST_DRIFT: f64 = 500e-6;

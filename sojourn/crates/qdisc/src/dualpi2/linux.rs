@@ -262,8 +262,8 @@ impl<B: Body> LinuxDualPi2<B> {
     ) -> bool {
         let replay_hint = packet.body.replay_hint();
         let decision = self.decide(side, packet.ds.ecn(), replay_hint);
-        // The draw can't be seen if the step marks, too, or may mark later, or the packet was
-        // already marked.
+        // The recording does not show the draw if the step also marks the packet, or may mark it
+        // later, or if the packet arrived marked.
         let later = side == Side::L && (self.drop_enqueue || packet.ds.ecn() == Ecn::Ce);
         let judged = &mut self.replay_draws.now;
         if (steps || later) && judged.chance > 0.0 {

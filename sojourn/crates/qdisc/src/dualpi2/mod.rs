@@ -25,12 +25,13 @@
 //! Linux's sch_dualpi2 (7.3) for the behaviour of `linux`; MULPIv3.1, Annexes M to P, as CableLabs'
 //! model of them behaves (docsis).
 //!
-//! Deviations: no filter assigns a packet to a queue: only the ECN field does. No parent peeks,
-//! which in Linux causes an earlier decision on a packet. A packet that arrives marked is not
-//! reported as marked again. One that both controller and step mark is reported once, for the
-//! controller. Linux restarts its timer at the time at which it was handled; here the timer is
-//! never late, and starts at time 0. It is evaluated at the next call of a queue, with the queues
-//! unchanged until then. At the same instant the timer comes first.
+//! Deviations: no filter assigns a packet to a queue: only the ECN field does. In Linux a parent
+//! that peeks causes an earlier decision on a packet; here no parent peeks. A packet that arrives
+//! marked is not reported as marked again. One that both controller and step mark is reported once,
+//! for the controller. Linux restarts its timer when it has handled an expiry, so a late expiry
+//! delays all later ones. Here no expiry is late, and the first period starts at time 0. An expiry
+//! is evaluated at the next call of a queue, which has not changed since. If a packet comes at the
+//! instant of an expiry, the expiry is first.
 
 mod docsis;
 mod linux;
@@ -177,7 +178,8 @@ impl Turns {
     }
 }
 
-/// RFC 9332's `recur`: positive decisions at the frequency of the probability, and evenly spaced.
+/// RFC 9332's `recur`: adds up the probability p at each call, and decides positively each time
+/// that the sum exceeds 1. So a share p of the decisions is positive, and these are evenly spaced.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recur(f64);
 

@@ -38,7 +38,7 @@ impl Protection {
     }
 
     /// Scores a packet of `flow` with this hash. Returns whether it is sanctioned. `native` is the
-    /// probability of L's own law, `critical` the delay above which L is too long.
+    /// probability of L's own law, `critical` L's critical delay.
     pub(super) fn sanctions(
         &mut self,
         (flow, hash): (u64, u32),
