@@ -32,6 +32,7 @@ class UserError(Exception):
 def install_extra(name: str) -> str:
     """The command that installs an extra of sojourn ("own", "cluster") beside this sojourn.
 
-    sojourn is not on PyPI. Only the pip of its own environment finds it, as already installed.
+    sojourn is not on PyPI. So the command calls the pip of sojourn's environment, which finds
+    sojourn already installed.
     """
     return f"{sys.executable} -m pip install 'sojourn[{name}]'"

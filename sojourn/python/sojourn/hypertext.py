@@ -39,7 +39,7 @@ def _templates() -> Environment:
 def source(name: str) -> str:
     """The text of the file `PACKAGE/FILE`."""
     package, _, file = name.partition("/")
-    # By the folder: the package is not imported for its files.
+    # Found by the folder, because a search by the package would import it.
     top, *rooms = package.split(".")
     return files(top).joinpath(*rooms, file).read_text(encoding="utf-8")
 

@@ -19,10 +19,10 @@
 //! algorithm for active queue management", SIGCOMM 2001 (IEEE/ACM Transactions on Networking 12(2),
 //! 2004). The names are the paper's. So are gamma 0.98, alpha 0.15 and a buffer of 100 packets.
 //!
-//! Deviations and readings: C~ begins as C, and the virtual queue empty. While the rate is unknown
-//! or zero there is no virtual queue. Every packet that arrives changes C~, also one that is
-//! dropped. So if packets are dropped rather than marked, the utilisation is lower by the dropped
-//! packets.
+//! Deviations and readings: at the start C~ is C, and the virtual queue is empty. While the rate is
+//! unknown or zero there is no virtual queue. Every packet that arrives changes C~, also one that
+//! is dropped. So if packets are dropped rather than marked, the utilisation is lower by the
+//! dropped packets.
 
 use crate::ds::mark;
 use crate::{Backlog, Cause, Context, Fifo, Packet, Qdisc, State, Verdict};

@@ -1,21 +1,23 @@
 //! cobalt: CoDel with BLUE, the law on each of cake's flows; here also on one queue, for teaching.
 //!
-//! CoDel's half signals when a packet's sojourn exceeds the target, at a rate that grows with the
-//! square root of the signals so far. It differs from codel.rs in two ways. It acts at the first
-//! packet above target when the rate of its last episode is due, and otherwise an interval later.
-//! When the sojourn is below target, the count is not reset at once: it falls by the same law by
-//! which it rose. BLUE's half drops at random. Its probability grows when the queue overflows and
-//! shrinks when the queue is found empty, so flows that respond to no signal are dropped, too.
+//! The CoDel half sends signals while packets' sojourns exceed the target, at a rate that grows
+//! with the square root of the number of signals so far. It differs from codel.rs in two ways. It
+//! acts at the first packet above target if the rate of its last episode makes a signal due by
+//! then, and otherwise an interval later. When the sojourn is below target, the count is not reset
+//! at once: it falls by the same law by which it rose. The BLUE half drops at random. Its
+//! probability grows when the queue overflows and shrinks when the queue is found empty, so flows
+//! that respond to no signal are dropped, too.
 //!
 //! A packet that leaves its queue empty is sent even when the law drops it: a single packet is not
 //! a standing queue. The law's state changes all the same.
 //!
 //! The standalone discipline drops at the head when its limit is exceeded, as cake does.
 //!
-//! Source: J. Morton's COBALT as in Linux's sch_cake (6.12, behaviour); Feng et al., BLUE,
-//! 1999. Deviations: roots of counts below 16 are eight Newton steps each, which is Linux's table
-//!       but for the last digit at 10. A mark is reported when the packet leaves, and not if BLUE
-//!       drops it.
+//! Source: J. Morton's COBALT as in Linux's sch_cake (6.12, behaviour); Feng et al., BLUE, 1999.
+//!
+//! Deviations: the root of a count below 16 is computed by eight Newton steps. The results are those
+//! of Linux's table, except for the last digit at 10. A mark is reported when the packet leaves, and
+//! not if BLUE drops it.
 
 use crate::ds::mark;
 use crate::{Backlog, Cause, Context, Ecn, Fifo, Packet, Qdisc, State, Verdict};
@@ -258,7 +260,7 @@ pub struct Cobalt<B> {
     signals: Signals,
     rng: Rng,
     queue: Fifo<B>,
-    /// A dequeue since the last packet has found the queue empty. One is enough.
+    /// A dequeue has found the queue empty since the last packet. Later ones do not count again.
     found_empty: bool,
 }
 

@@ -10,7 +10,8 @@ EIGHTHS = "▁▂▃▄▅▆▇█"
 
 
 def eighth(value: float, top: float) -> str:
-    """One bar of a sparkline whose greatest value is `top`, not negative."""
+    """The bar for one value of a sparkline. `top`: the greatest value of the sparkline, at least
+    0."""
     return EIGHTHS[min(int(value * len(EIGHTHS) / top), len(EIGHTHS) - 1)] if top else EIGHTHS[0]
 
 

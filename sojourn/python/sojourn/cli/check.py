@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from sojourn.scenario.realised import Flow, Link, Realised
 
 MOST_LABELS = 12
-"""Most variants that are listed by name. With more of them, only the swept keys are listed."""
+"""The largest number of variants that are listed by name. With more, only the swept keys are
+listed."""
 MUCH_MEMORY = 500_000_000
 """The estimate of memory is printed if it exceeds this, bytes."""
 NONE_CAN = 1
@@ -177,7 +178,7 @@ def _described(found: Mapping[str, Any], scenario: Scenario, first: Scenario) ->
         ]
     flows = _flow_table(found["flows"])
     if any(flow.drawn for flow in first.flows):
-        flows += f"\nRTT and start as seed {seeds[0]} draws them; each seed draws its own"
+        flows += f"\nRTT and start are those of seed {seeds[0]}; each seed draws its own"
     parts = ["\n".join(head), _link_table(found["links"]), flows]
     if scenario.notes:
         parts.append("\n".join(f"note: {note}" for note in scenario.notes))
