@@ -15,9 +15,9 @@
 //!
 //! Source: J. Morton's COBALT as in Linux's sch_cake (6.12, behaviour); Feng et al., BLUE, 1999.
 //!
-//! Deviations: the root of a count below 16 is computed by eight Newton steps. The results are those
-//! of Linux's table, except for the last digit at 10. A mark is reported when the packet leaves, and
-//! not if BLUE drops it.
+//! Deviations: the root of a count below 16 is computed by eight Newton steps. The results are
+//! those of Linux's table, except for the last digit at 10. A mark is reported when the packet
+//! leaves, and not if BLUE drops it.
 
 use crate::ds::mark;
 use crate::{Backlog, Cause, Context, Ecn, Fifo, Packet, Qdisc, State, Verdict};
