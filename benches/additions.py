@@ -3,8 +3,8 @@
     python benches/additions.py      prints the table of ARCHITECTURE.md
 
 An addition is a list of commits, follow-ups included. The table counts the files that they touch.
-*Code* is what is shipped: sources below a crate's `src` and Python packages, without tests and
-generated files. *All* adds tests, documents, benches and settings.
+In the table *code* is what is shipped: sources below a crate's `src` and Python packages, without
+tests and generated files. The column *all* adds tests, documents, benches and settings.
 """
 
 from __future__ import annotations

@@ -21,9 +21,9 @@ INSTALLED = "SOJOURN_TESTS_INSTALLED"
 
 @cache
 def hidden_from(file: Path) -> list[str]:
-    """Returns the modules that a test of this file, or of a folder, must not import: packages that
-    its own package does not depend on, and the modules of their tests. Tests outside of the
-    packages may import all."""
+    """Returns the modules that a test of this file, or of a folder, must not import. These are the
+    packages that its own package does not depend on, and the modules of their tests. Tests outside
+    of the packages may import all."""
     own = next((name for name in PACKAGES if file.is_relative_to(ROOT / name)), None)
     if own is None:
         return []

@@ -143,7 +143,7 @@ def test_counts_are_conserved_at_every_width(
 
 
 def test_quantiles_of_an_hour_are_the_hour_s_and_not_those_of_its_seconds(tmp_path: Path) -> None:
-    # Each second has nine probes of about 10 ms and one of 200 ms: the p90 of a median second is
+    # Each second has nine probes of about 10 ms and one of 200 ms. So the p90 of a median second is
     # near 29 ms, but that of the hour is not.
     rng = np.random.default_rng(1)
     n = 36_000

@@ -1,9 +1,9 @@
 """Recordings of the kernel's queues, replayed through our disciplines and compared decision by
 decision.
 
-`sojourn replay` made the files in `recordings` on Linux 6.12: three or four CUBIC flows and a ping,
-5 s at 2 or 4 Mbit/s or 9 s at 1 Mbit/s. The files contain the kernel's decisions, so the comparison
-runs everywhere. Where a guest is ready, the tests also make new recordings.
+`sojourn replay` made the files in `recordings` on Linux 6.12. They are of three or four CUBIC flows
+and a ping, over 5 s at 2 or 4 Mbit/s or 9 s at 1 Mbit/s. The files contain the kernel's decisions,
+so the comparison runs everywhere. Where a guest is ready, the tests also make new recordings.
 
 Files that are named after their subject also contain the kernel's hashes and its charges for
 memory: `fq_codel_flows` (five flows in three of four queues), `fq_codel_memory` (40 000 bytes, data

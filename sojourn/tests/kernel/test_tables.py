@@ -1,6 +1,6 @@
 """From a guest's archive to our tables: small handmade archives give numbers that can be added up
-by hand. (A test in crates/guest, watch.rs, shows that the program's sums equal the simulator's for
-the same packets.)"""
+by hand. A test in crates/guest (watch.rs) shows that the program's sums equal the simulator's for
+the same packets."""
 
 import io
 import json

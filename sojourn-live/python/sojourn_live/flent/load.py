@@ -5,9 +5,10 @@
     3           times are UTC
     4           raw values have the units of the columns
 
-Before version 4 a raw value of a UDP ping is a rate, transactions per second, and a qdisc's counts
-of drops and marks are cumulative since the test began. From version 4 on they are ms, and counts of
-an interval. A file may come from anywhere, so its values are checked before use.
+Before version 4 a raw value of a UDP ping is a rate in transactions per second; from version 4 on
+it is ms. Before version 4 a qdisc's counts of drops and marks are cumulative since the test began;
+from version 4 on they are counts of an interval. A file may come from anywhere, so its values are
+checked before use.
 """
 
 from __future__ import annotations

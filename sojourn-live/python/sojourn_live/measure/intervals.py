@@ -6,12 +6,12 @@ worth fewer independent ones, and the textbook's interval would be far too narro
 methods:
 
     repeats   each repeat is one independent number. Their mean has Student's t interval. The
-              difference of two measurements has Welch's or, if the repeats were interleaved in time
-              (A B A B), that of the paired differences, which removes a drift of the line. This
-              method is used from three repeats on.
-    blocks    the circular block bootstrap (Politis and Romano 1992): the samples are resampled in
-              blocks of successive ones, long enough that neighbouring blocks are nearly
-              independent, and the statistic is computed each time. The interval is from the 2.5th
+              difference of two measurements has Welch's interval. If the repeats were interleaved
+              in time (A B A B), it has the interval of the paired differences, which removes a
+              drift of the line. This method is used from three repeats on.
+    blocks    the circular block bootstrap (Politis and Romano 1992). The samples are resampled in
+              blocks of successive samples, and the statistic is computed each time. The blocks are
+              so long that neighbouring ones are nearly independent. The interval is from the 2.5th
               to the 97.5th percentile of the results.
 
 Repeats include changes from one measurement to the next (the evening's neighbours). Blocks can't.

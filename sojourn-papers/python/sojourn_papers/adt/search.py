@@ -1,5 +1,5 @@
-"""The search for a reading of section III-A: the table's four rows under each reading of `studies`,
-and figure 2 with its RTTs understood as in the table.
+"""The search for a reading of section III-A. It runs the table's four rows under each reading of
+`studies`, and figure 2 with its RTTs understood as in the table.
 
 sojourn reproduce --search adt > searched.csv
 

@@ -1,5 +1,5 @@
-"""The search for TCP and access links of the long flows: the table's row of 100 flows under each
-pair.
+"""The search for TCP and access links of the long flows. It runs the table's row of 100 flows under
+each pair.
 
 sojourn reproduce --search buffer-sizing > searched.csv
 

@@ -1,5 +1,5 @@
-"""The search for the limit of the servers' windows: each limit at the decisive sizes, with both
-interpretations of a timeout, and at other rates.
+"""The search for the limit of the servers' windows. Each limit runs at the decisive sizes, with
+both interpretations of a timeout, and at other rates.
 
 sojourn reproduce --search queue-anatomy > searched.csv
 

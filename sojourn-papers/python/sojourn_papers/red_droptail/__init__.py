@@ -6,6 +6,7 @@ source says that RED is slightly better.
 
 It states the rate, Tp, N, D and that ns-2 was used. The rest was searched: some 7000 settings, run
 in our engine, for throughput and fairness under Drop-Tail together, and checked with ns-2 itself.
-Each reading changes one parameter and states its distance from the 16 throughputs of cases 1 and 2
-and from the 6 indices of cases 3 and 4 (root mean square of the logarithm, Drop-Tail).
+Each reading changes one parameter. It states two distances for Drop-Tail: from the 16 throughputs
+of cases 1 and 2, and from the 6 indices of cases 3 and 4. A distance is the root mean square of the
+logarithm.
 """

@@ -1,9 +1,9 @@
 //! The core for a page in a browser: takes a request in JSON and returns an answer in bytes.
 //!
 //! A `Worker` of the browser owns one `Lab`. The page sends a `Request`. It parses a text (`read`),
-//! changes one quantity in a text (`knobs`), or continues a run by a slice, so that the page can
-//! show progress and cancel the run (`running`). Answers are JSON; tables are numbers for typed
-//! arrays (`columns`).
+//! changes one quantity in a text (`knobs`), or continues a run by a slice (`running`). Between
+//! slices the page can show progress and cancel the run. Answers are JSON; tables are numbers for
+//! typed arrays (`columns`).
 //!
 //! This crate decides nothing itself: the language is crates/scenario's, numbers are
 //! crates/metrics', the run is crates/sim's. The tables of a run are those of the native engine,

@@ -1,5 +1,5 @@
 //! The addresses that a server counts as one client: one IPv4 address, or one IPv6 network of 64
-//! bits, in which a host may choose any address (RFC 4291, section 2.5.1).
+//! bits. In such a network a host may choose any address (RFC 4291, section 2.5.1).
 
 use std::net::{IpAddr, Ipv6Addr};
 

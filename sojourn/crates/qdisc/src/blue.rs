@@ -2,14 +2,14 @@
 //! of the link.
 //!
 //! Earlier schemes measured the queue. BLUE keeps one probability p instead. A packet that finds
-//! the queue full raises p by d1, and a link that finds the queue empty lowers p by d2. p changes
-//! at most once in `freeze_time`, so that senders have time to react. A queue that overflows needs
-//! a larger p, and one that runs empty needs a smaller one. If neither happens, p is right.
+//! the queue full raises p by d1, and a link that finds the queue empty lowers p by d2. BLUE changes
+//! p at most once in `freeze_time`, so that senders have time to react. A queue that overflows
+//! needs a larger p, and one that runs empty needs a smaller one. If neither happens, p is right.
 //!
 //! Source: W. Feng, D. Kandlur, D. Saha and K. Shin, "BLUE: a new class of active queue management
-//! algorithms", University of Michigan CSE-TR-387-99 (1999); by the same, "The BLUE active queue
-//! management algorithms", IEEE/ACM Transactions on Networking 10(4), 2002. p_m, d1, d2 and
-//! freeze_time are the paper's names; the defaults are ours.
+//! algorithms", University of Michigan CSE-TR-387-99 (1999). By the same authors: "The BLUE active
+//! queue management algorithms", IEEE/ACM Transactions on Networking 10(4), 2002. The names p_m,
+//! d1, d2 and freeze_time are the paper's; the defaults are ours.
 //!
 //! Deviations: an idle period is one event, however long it lasts. The variant that raises p when
 //! the queue exceeds a length L is not implemented: here L is the limit.

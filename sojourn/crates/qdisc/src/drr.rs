@@ -3,8 +3,7 @@
 //! Each class with packets is in a list and has a deficit. If the deficit covers the class's oldest
 //! packet, the packet is sent and its size subtracted. Otherwise the class gets its quantum and
 //! moves to the end of the list. Over time each class with packets has a share of the bytes in
-//! proportion to its quantum, whatever the sizes of its packets. drr is ets without bands in strict
-//! priority.
+//! proportion to its quantum, whatever the sizes of its packets. Without strict bands ets is drr.
 //!
 //! Source: Shreedhar and Varghese, "Efficient fair queuing using deficit round robin" (1995);
 //! tc-drr(8); Linux net/sched/sch_drr.c (6.12) for the behaviour: a class that was empty joins the

@@ -8,7 +8,7 @@
 //! Source: tc-fq(8); Linux net/sched/sch_fq.c (6.12) for the behaviour:
 //!
 //! - A flow is identified by a packet's hash masked with `orphan_mask`, as Linux does for every
-//!   packet that a router forwards. A router knows no socket, and so no pacing rate of a socket.
+//!   packet that a router forwards. A router has no socket, and so no socket's pacing rate.
 //! - If `maxrate` is not given and no flow has packets, up to eight packets bypass the flows, first
 //!   in, first out, and ahead of all others (the fast path).
 //! - A flow is charged for at least a quantum when its credit is used up. At `low_rate_threshold`

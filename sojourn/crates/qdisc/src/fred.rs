@@ -7,13 +7,14 @@
 //! packets. A flow that has exceeded maxq twice has at most the packets of the average flow
 //! (avgcq). Between the thresholds a flow that has its share is subject to RED.
 //!
-//! With `many_flows` the queue above the upper threshold holds two packets of each flow, however
-//! many flows there are (the paper's two-packet buffer), and no packet is refused for the average
-//! alone.
+//! With `many_flows` each flow may have two packets in the queue even above the upper threshold,
+//! however many flows there are (the paper's two-packet buffer). No packet is refused for the
+//! average alone.
 //!
 //! Source: D. Lin and R. Morris, "Dynamics of random early detection", SIGCOMM 1997. The names are
-//! the paper's. There minth is the smaller of a quarter of the buffer and a round trip, maxth twice
-//! minth, maxp 0.02, wq 0.002, minq 2 or 4 packets for a small or large buffer.
+//! the paper's. In the paper minth is the smaller of a quarter of the buffer and a round trip, and
+//! maxth is twice minth. Its other values are: maxp 0.02, wq 0.002, minq 2 packets for a small
+//! buffer and 4 for a large one.
 //!
 //! Deviations and readings: of minth's two bounds only the buffer is known here. A sample of the
 //! average is the queue that an accepted packet finds, or that a departing one leaves. After an

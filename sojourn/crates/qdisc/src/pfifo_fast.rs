@@ -28,8 +28,8 @@
 //! its first drop it drops until the next sixteen places are freed. A ring of fewer than 32 places
 //! frees each at once.
 //!
-//! A packet that finds all bands empty takes no place at all (see `bypass`). pfifo_fast has no lock
-//! (TCQ_F_NOLOCK), so Linux knows that it is empty only after a dequeue has returned nothing.
+//! A packet that finds all bands empty takes no place at all (see `bypass`). The discipline has no
+//! lock (TCQ_F_NOLOCK), so Linux knows that it is empty only after a dequeue has returned nothing.
 //!
 //! Deviations: the priority always follows from the TOS byte, as for forwarded packets and programs
 //! that set IP_TOS; SO_PRIORITY has no counterpart. Nothing here runs concurrently, so no packet is

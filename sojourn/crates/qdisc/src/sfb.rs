@@ -9,7 +9,7 @@
 //! Source: Feng, Kandlur, Saha, Shin, "Stochastic fair blue" (2001); tc-sfb(8); Linux
 //! net/sched/sch_sfb.c (6.12) for the behaviour:
 //!
-//! - A packet whose bins have `max` packets each is dropped.
+//! - A packet is dropped if each of its bins has `max` packets.
 //! - If the smallest p is 1 the flow is unresponsive: it may send `penalty_rate` packets a second,
 //!   `penalty_burst` at once. When the last token is used, tokens are counted by the jiffies since
 //!   the last count, at most 10 s.

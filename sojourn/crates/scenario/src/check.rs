@@ -1,5 +1,5 @@
-//! Checks across keys. A flow's RTT is not shorter than its links, the two forms are not mixed,
-//! names are unique, and the tables of a run have a size that can be stored.
+//! Checks across keys. A flow's RTT is not shorter than its links, the two forms are not mixed, and
+//! names are unique. The tables of a run have a size that can be stored.
 //!
 //! Each check returns problems with their keys; the loader adds the lines.
 

@@ -1,8 +1,8 @@
 //! A realised scenario: integers, every link and every flow written out, nothing left to choose.
 //!
-//! crates/scenario makes it from the text with its units, defaults, sweeps and draws (start times,
-//! RTTs). There a link's discipline and a flow's TCP endpoints have the types `Q` and `T` of a
-//! scenario, which include those that only Linux has. The simulator uses its own parameters for
+//! The crate `scenario` makes it from the text with its units, defaults, sweeps and draws (start
+//! times, RTTs). There a link's discipline and a flow's TCP endpoints have the types `Q` and `T` of
+//! a scenario, which include those that only Linux has. The simulator uses its own parameters for
 //! both.
 
 use link::{RateStep, Schedule};

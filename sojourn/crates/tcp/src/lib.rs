@@ -1,14 +1,14 @@
 //! TCP endpoints: a sender and a receiver. They take segments and the time, and return segments.
 //!
-//! Sequence numbers count segments of one MSS, not bytes: a bulk flow's segments are all alike, and
-//! only the last segment of a transfer is short. cwnd and ssthresh are in segments with fractions
-//! internally, and in bytes in the public functions. Neither endpoint knows a queue, a link or the
-//! simulator: no I/O, no clock, no global.
+//! Sequence numbers count segments of one MSS, not bytes. All segments of a bulk flow are alike,
+//! and only the last segment of a transfer is short. Internally cwnd and ssthresh are in segments
+//! with fractions; in the public functions they are in bytes. Neither endpoint knows a queue, a
+//! link or the simulator: no I/O, no clock, no global.
 //!
 //! To drive a `Sender`, call `poll` until it returns `None`: at the start, after each `on_ack`, and
 //! after each `on_deadline`. Call `on_deadline` when `deadline` is reached. A `Receiver` answers in
-//! `on_segment`, or in `on_deadline` when its ACK was delayed. docs/tcp.md describes every
-//! parameter and what is absent.
+//! `on_segment`, or in `on_deadline` when its ACK was delayed. Every parameter, and what is absent,
+//! is described in docs/tcp.md.
 //!
 //! # Examples
 //!

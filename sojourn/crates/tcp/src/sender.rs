@@ -2,11 +2,12 @@
 //! the retransmission timer and the loss probe expire (`timeouts`), and the sender's state
 //! (`state`).
 //!
-//! Four states, named after Linux's tcp_ca_state. *Open*: cwnd grows. *Recovery*: duplicate ACKs or
-//! SACKs showed a loss. Lost segments are retransmitted while cwnd falls, until all data
-//! outstanding at the start is acknowledged. *Cwr*: the same without a loss, after an ECN echo.
-//! *Loss*: the retransmission timer expired. All outstanding data counts as lost and is
-//! retransmitted in slow start, unless F-RTO finds the timeout spurious.
+//! Four states are named after Linux's tcp_ca_state. In *Open*, cwnd grows. The sender enters
+//! *Recovery* when duplicate ACKs or SACKs show a loss. Lost segments are then retransmitted while
+//! cwnd falls, until all data outstanding at the start is acknowledged. After an ECN echo, *Cwr* is
+//! the same without a loss. The sender enters *Loss* when the retransmission timer expires. All
+//! outstanding data counts as lost and is retransmitted in slow start, unless F-RTO finds the
+//! timeout spurious.
 //!
 //! In flight (pipe) are always `nxt - una - sacked_out - to_retransmit` segments (see
 //! `scoreboard`), less the duplicate ACKs if there is no SACK. A segment may leave while pipe <

@@ -102,8 +102,8 @@ impl Rate {
     }
 
     /// The time of `bytes` on a link of this rate, rounded up to the next nanosecond so that a link
-    /// never carries more than its rate. 1500 bytes at 20 Mbit/s take 600 µs. `None`: the rate is
-    /// zero.
+    /// never carries more than its rate. For example, 1500 bytes at 20 Mbit/s take 600 µs. `None`:
+    /// the rate is zero.
     #[inline]
     pub fn time_for(self, bytes: u64) -> Option<Span> {
         if self.0 == 0 {

@@ -38,8 +38,8 @@ at a time, the last first, until the packet agrees (`_searched`).
 The kernel's timer of pie and fq_pie starts with the qdisc, at a jiffy that the recording does not
 contain. So the replay is repeated with a start at each jiffy of a period, and the one with the most
 agreeing packets counts (`_starts`). On a slow line several replays may agree completely; then the
-one whose draws are most likely counts. dualpi2's timer is not bound to jiffies: 16 starts within a
-period are tried, and then 31 around the best of them.
+one whose draws are most likely counts. The timer of dualpi2 is not bound to jiffies: 16 starts
+within a period are tried, and then 31 around the best of them.
 
 `engine/recording` is the recording and its file, `recorder` makes recordings.
 """

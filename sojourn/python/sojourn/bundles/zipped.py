@@ -3,10 +3,10 @@
     NAME/...         each given folder, under its own name
     manifest.json    of all files
 
-The same files give the same bytes. The zip's files are sorted by name, have one date and one mode,
-and are stored without compression, since deflate's output depends on the library. (Tables, most of
-the bytes, are compressed already.) The zip is written under another name and renamed, so it is
-complete or does not exist.
+The same files give the same bytes. The zip's files are sorted by name, and have one date and one
+mode. They are stored without compression, since deflate's output depends on the library. Tables are
+most of the bytes, and are compressed already. The zip is written under another name and renamed, so
+it is complete or does not exist.
 
 A zip to be read may come from anywhere. Nothing is written outside of a temporary folder. No file
 is read beyond the length in the manifest. A zip that unpacks to far more than its own size is

@@ -2,8 +2,8 @@
 
 A simulation's tables depend on its scenario.toml, each seed and the build of the engine; those of a
 kernel in virtual time also depend on the guest. So the same engine runs every finished seed again,
-and the tables are compared cell by cell. (Another version of polars may write the same cells as
-other bytes.) If tables differ, the reason is looked for: scenario.toml and the seeds are compared
+and the tables are compared cell by cell. Another version of polars may write the same cells as
+other bytes. If tables differ, the reason is looked for: scenario.toml and the seeds are compared
 with the Run's fingerprint, and the engine's build with the recorded one.
 
 Measurements in real time (a live line, `netns`) can't be repeated; for them there is only

@@ -2,7 +2,7 @@
 discipline.
 
 The ellipse is that of Winstein and Balakrishnan (TCP ex Machina, SIGCOMM 2013), which RFC 7928 §2.6
-adopts: one standard deviation of the Gaussian fitted to the seeds' points, tilted by their
+adopts. It is one standard deviation of the Gaussian fitted to the seeds' points, tilted by their
 covariance.
 """
 

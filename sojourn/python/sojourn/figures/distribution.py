@@ -48,9 +48,9 @@ def cdf(
     ax: Axes | None = None,
     paper: style.Paper | None = None,
 ) -> Figure:
-    """Cumulative distributions of sojourn times, of TCP's RTT samples, of ping RTTs (of one phase),
-    of transfers' completion times, or of the one-way delays of video and calls; one curve for each
-    Run."""
+    """Cumulative distributions, one curve for each Run. They are of sojourn times, of TCP's RTT
+    samples, of ping RTTs (of one phase), of transfers' completion times, or of the one-way delays
+    of video and calls."""
     runs = style.ordered(runs)
     series.check(runs)
     links = series.bottlenecks(runs)

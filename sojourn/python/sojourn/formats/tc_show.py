@@ -1,8 +1,8 @@
 """The output of `tc qdisc show` or `tc -s qdisc show`, with `tc class show` if it is there: a scenario.
 
-A device `ifb...` (SQM's ifb4eth0) is the link down, the other device the link up. htb and tbf become
-the link's shaper. htb's rate is the rate of its class, so it needs `tc class show`. A note names each
-line that a scenario can't contain, with the reason.
+A device `ifb...` (SQM's ifb4eth0) is the link down, the other device the link up. An htb or tbf
+becomes the link's shaper. The rate of htb is the rate of its class, so it needs `tc class show`. A
+note names each line that a scenario can't contain, with the reason.
 """
 
 from __future__ import annotations

@@ -344,9 +344,9 @@ def bottlenecks(runs: Sequence[Run]) -> list[str | None]:
     seeds.
 
     Runs with the same links have the same link under study. Of the links whose disciplines differ,
-    it is the one where most packets waited in all Runs together. (With a good discipline the
-    longest queue may be elsewhere.) If hardly any packet waits on any link, a link with a policer
-    is under study: packets beyond its rate are dropped and do not wait.
+    it is the one where most packets waited in all Runs together. With a good discipline the longest
+    queue may be elsewhere. If hardly any packet waits on any link, a link with a policer is under
+    study: packets beyond its rate are dropped and do not wait.
     """
     return under_study([run.meta for run in runs], [_backlogs(run) for run in runs])
 

@@ -8,8 +8,8 @@ provider's device, so that packets wait here, under our discipline. It must also
 layer adds.
 
 At low rates a full packet takes long: 14 ms at 1 Mbit/s, more than CoDel's usual target. Then the
-target is one packet's time, and the interval 95 ms more. htb's burst is 1 ms at the rate, because
-its timer may be that late, and at least one packet in ATM cells.
+target is one packet's time, and the interval 95 ms more. The burst of htb is 1 ms at the rate,
+because its timer may be that late, and at least one packet in ATM cells.
 
 Source: sqm-scripts' simplest.qos and defaults (behaviour); RFC 8289 §4.4 for the target; tc-htb(8),
 tc-cake(8), tc-stab(8). Deviations from sqm-scripts: one class in place of two nested ones, htb's

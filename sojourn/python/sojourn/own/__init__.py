@@ -1,5 +1,5 @@
-"""A queue discipline or a congestion control of one's own: a class in a file of Python. numba compiles
-it, and the simulator calls it for each packet, or each ACK. docs/own.md is the tutorial.
+"""A queue discipline or a congestion control of one's own: a class in a file of Python. Numba
+compiles it, and the simulator calls it for each packet, or each ACK. The tutorial is docs/own.md.
 
 ```
 from sojourn.own import DROP, MS, PASS, Discipline, Link, Packet

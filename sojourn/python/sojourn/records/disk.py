@@ -70,9 +70,9 @@ MEASUREMENT = "# A measurement of a live link: what was asked. `sojourn run` can
 
 
 def check_vacant(folder: Path, scenario: str, *, force: bool = False) -> None:
-    """Refuses a folder that a new Run would overwrite: any folder that is not empty. Exceptions are
-    a Run of ours when `force`, and what a process leaves that was killed before it wrote meta.json:
-    only the beginning of this same `scenario`, or of a measurement's."""
+    """Refuses a folder that a new Run would overwrite: any folder that is not empty. One exception
+    is a Run of ours when `force`. The other is the remains of a process that was killed before it
+    wrote meta.json, if they are the beginning of this same `scenario`, or of a measurement's."""
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder} is a file, not a folder", "choose another folder with -o")
     try:

@@ -63,8 +63,8 @@ def lacking(runs: Sequence[Run], wanted: Precision, link: str | None = None) -> 
 
 
 def _width(cell: SweepCell, key: str) -> float:
-    """Half of the interval as a share of the mean. 0 if more seeds can't narrow it: the number is
-    unknown, is 0, or is the same for all seeds because nothing is random."""
+    """Half of the interval as a share of the mean. It is 0 if more seeds can't narrow it: the
+    number is unknown, is 0, or is the same for all seeds because nothing is random."""
     mean, half = cell.values(key)
     seeds = len(cell.at.summary.seeds)
     if math.isnan(mean) or (seeds > 1 and cell.at.summary.samples == 1):

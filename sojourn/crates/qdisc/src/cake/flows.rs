@@ -4,8 +4,9 @@
 //! A hash selects one of 1024 queues, and the flow may use any of the eight queues in that queue's
 //! set. So two flows share a queue only if all eight are taken. Hosts have tables of the same form.
 //!
-//! The states of a queue: at rest; *sparse* on its first turn; *bulk* after a turn if it still has
-//! packets, otherwise *waiting*; *decaying* if it was found empty while its law is not at rest.
+//! A queue is first at rest. On its first turn it is *sparse*. After a turn it is *bulk* if it
+//! still has packets, otherwise *waiting*. It is *decaying* if it was found empty while its law is
+//! not at rest.
 
 use crate::cobalt::Signals;
 use crate::slab::NONE;

@@ -108,9 +108,9 @@ fn weight_log(burst: u32, min: f64) -> Option<u32> {
     })
 }
 
-/// The probability, reached `width` above `min`, as tc passes it to Linux. 1 has no representation
-/// in 32 bits. tc then passes 0, and Linux takes another number from tc: the next power of two
-/// below probability / width. The result is between one half and 1.
+/// The probability, reached `width` above `min`, as tc passes it to Linux. A probability of 1 has
+/// no representation in 32 bits. For 1, tc passes 0, and Linux takes another number from tc: the
+/// next power of two below probability / width. The result is between one half and 1.
 fn encoded_probability(probability: f64, width: u32) -> u32 {
     if probability < 1.0 {
         return (probability * TWO_32) as u32;

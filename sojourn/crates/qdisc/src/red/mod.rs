@@ -32,8 +32,8 @@
 //! follows a rate that changes (as ns-2 and ns-3).
 //!
 //! Deviations of linux: time in ns is truncated to the kernel's µs. The idle table is tc's, in
-//! ticks of 64 ns, and the kernel reads it in µs, so an idle queue's average falls 15.6 times more
-//! slowly than red(8) intends; this is kept, as Linux does it. The adaptive timer fires each 0.512
+//! ticks of 64 ns, and the kernel reads it in µs. So an idle queue's average falls 15.6 times more
+//! slowly than red(8) intends. This is kept, as Linux does it. The adaptive timer fires each 0.512
 //! s (HZ 250) from the start and is evaluated on arrival.
 
 mod choke;

@@ -1,11 +1,11 @@
 //! BBR, version 1: paces at the path's delivery rate, and keeps cwnd at twice the BDP.
 //!
 //! The model of the path is the largest delivery rate of ten round trips and the least RTT of ten
-//! seconds. *Startup* doubles the rate each round trip until three in a row bring less than a
-//! quarter more. *Drain* removes the queue that Startup built. *ProbeBW* then paces one round trip
-//! at 5/4 of the rate, one at 3/4 and six at the rate itself. *ProbeRTT* empties the queue for 200
-//! ms if ten seconds gave no lower RTT. Losses don't change the model, except for a policer, which
-//! shows as a loss of a fifth at a steady rate.
+//! seconds. In *Startup* BBR doubles the rate each round trip until three in a row bring less than
+//! a quarter more. In *Drain* it removes the queue that Startup built. In *ProbeBW* it paces one
+//! round trip at 5/4 of the rate, one at 3/4 and six at the rate itself. If ten seconds gave no
+//! lower RTT, it empties the queue for 200 ms (*ProbeRTT*). Losses don't change the model, except
+//! for a policer, which shows as a loss of a fifth at a steady rate.
 //!
 //! Source: Cardwell et al., "BBR: congestion-based congestion control", ACM Queue 14(5), 2016;
 //! draft-cardwell-iccrg-bbr-congestion-control-00; Linux 6.12's tcp_bbr.c, whose integers, scales

@@ -2,8 +2,8 @@
 //! other flows.
 //!
 //! The model is the largest delivery rate of two probing cycles and the least RTT of ten seconds.
-//! *Long term*: a probe that loses more than 2 % of a flight sets `inflight_longterm`, the largest
-//! safe number in flight. *Short term*: a round trip with a loss outside a probe sets
+//! In the long term, a probe that loses more than 2 % of a flight sets `inflight_longterm`, the
+//! largest safe number in flight. In the short term, a round trip with a loss outside a probe sets
 //! `bw_shortterm` and `inflight_shortterm`, which it reduces by a factor of at least 0.7. ProbeBW
 //! cycles through *Down* (0.9 of the rate), *Cruise*, *Refill* (a round trip without the short-term
 //! bounds) and *Up* (5/4). A cycle takes two to three seconds, or as long as Reno's. ProbeRTT

@@ -226,7 +226,8 @@ impl Epoch {
 ///
 /// It is one step of Newton's method in whole numbers, from a first guess by the leading bits. It
 /// is off by up to 0.15 %, by the same amount as Linux's (cubic_root): one acknowledged segment
-/// more or less changes a whole cycle of losses. tests/recordings/cubic-k.txt has Linux's values.
+/// more or less changes a whole cycle of losses. Linux's values are in
+/// tests/recordings/cubic-k.txt.
 fn cubic_k(distance: u32) -> u64 {
     if distance == 0 {
         return 0;

@@ -14,11 +14,12 @@
 //! and GAIN are settings, 100 ms and 1 by default (BitTorrent's, ns-3's; RFC 7928 §5.4 tests with 5
 //! ms and 10); INIT_CWND is `initial_window`, 2.
 //!
-//! Choices that the RFC leaves: no slow start (its pseudo-code has none; ns-3's overruns the queue
-//! once before the first delay is used); an ECN echo counts as a loss; an ACK brings one delay
-//! sample, that of the newest segment, even if it acknowledges two. Deviations: delay samples of a
-//! fast recovery are ignored; CTO is the sender's RTO. ns-3 subtracts clocks of a millisecond, and
-//! its delay is that of the earliest segment plus the receiver's delay of the ACK.
+//! The RFC leaves three choices. There is no slow start: the RFC's pseudo-code has none, and ns-3's
+//! overruns the queue once before the first delay is used. An ECN echo counts as a loss. An ACK
+//! brings one delay sample, that of the newest segment, even if it acknowledges two. Deviations:
+//! delay samples of a fast recovery are ignored; CTO is the sender's RTO. ns-3 subtracts clocks of
+//! a millisecond, and its delay is that of the earliest segment plus the receiver's delay of the
+//! ACK.
 
 use super::{Ack, Congestion, CongestionControl, Signal};
 use crate::TcpParams;

@@ -366,8 +366,8 @@ fn sacks_of_what_left_before_the_copy_put_the_timer_off() {
 #[test]
 fn an_ack_that_advances_and_sacks_judges_by_the_rtt_of_what_it_acknowledges() {
     // As recorded in a guest with Linux 6.12: 2 and 3 left at 100 ms, 4 and 5 30 ms later, which is
-    // more than min_rtt/4. 3 is lost, and 2 is acknowledged with the SACK of 4. By 4's RTT 3 would
-    // be lost at once. By 2's RTT it has 25 ms, and the timer adds 2 ms.
+    // more than min_rtt/4. Segment 3 is lost, and 2 is acknowledged with the SACK of 4. By 4's RTT
+    // 3 would be lost at once. By 2's RTT it has 25 ms, and the timer adds 2 ms.
     play(
         &linux().with(|p| p.growth.initial_window = 2),
         "

@@ -5,10 +5,11 @@
 //! eighths of a µs, like its SRTT. When Linux compares it with a clock it divides by eight, so it
 //! is 25 ms there too.
 //!
-//! cwnd is the window rounded up; an ACK moves it by at most one segment. There is no PRR. At four
-//! segments and below the state is a rate in place of a window, at least 100 kbit/s. The rate grows
-//! by one segment a virtual RTT in each virtual RTT, and its pacing alternates between 3 % above
-//! and 3 % below. A window of less than a segment would grow by its reciprocal.
+//! The congestion window cwnd is the window rounded up; an ACK moves it by at most one segment.
+//! There is no PRR. At four segments and below the state is a rate in place of a window, at least
+//! 100 kbit/s. The rate grows by one segment a virtual RTT in each virtual RTT, and its pacing
+//! alternates between 3 % above and 3 % below. A window of less than a segment would grow by its
+//! reciprocal.
 //!
 //! A burst is the number of segments that the pacing rate sends in 2^-12 s, at least one: two from
 //! 98 Mbit/s on.

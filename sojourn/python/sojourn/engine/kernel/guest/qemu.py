@@ -4,9 +4,9 @@ Under `-icount` virtual time advances by one nanosecond per instruction. So the 
 takes time, and the same time in every run. It is slower than the built guest (a start takes some
 CPU seconds) and has no simulated cards: its links are veth pairs with htb.
 
-These make it repeatable: a fixed CPU without host features, a clock and a seed of its own, no
-device that the host writes to, virtio without ioeventfd (whose kicks race the virtual CPU), results
-written only after the measurement, and `rr=record`.
+It is repeatable because it has a fixed CPU without host features, a clock and a seed of its own,
+and no device that the host writes to. Its virtio has no ioeventfd, whose kicks race the virtual
+CPU. Results are written only after the measurement, and QEMU runs with `rr=record`.
 
 Why `rr=record`: when the virtual CPU sleeps, QEMU's main thread advances virtual time to the next
 timer. It may see the CPU asleep before the CPU's thread has accounted for its last instructions,

@@ -15,7 +15,7 @@ nodes may take different paths. A named host has one address, by which cake iden
 
 There are two wirings. `simnic`, our driver in the built guest: the card has rate, overhead, delay,
 loss, ring and BQL, and the discipline is its root. `veth`, for unmodified kernels: htb limits the
-rate above the discipline, and netem delays. netem is on a device in a namespace of its own behind
+rate above the discipline, and netem delays. Netem is on a device in a namespace of its own behind
 the shaper, where it can't push back.
 
 A scenario with features that Linux lacks is refused, with all of them in one `PlanError`.

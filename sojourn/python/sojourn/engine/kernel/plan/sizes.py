@@ -21,8 +21,8 @@ from sojourn.scenario.tcp import MTU
 
 LONGEST_LINGER_NS = 5 * 10**9
 _NAMESPACE_KB = 1200
-"""A namespace takes a quarter of this. But a kernel allows half as many namespaces as threads, and
-two threads for each MB of memory (64 kB of stack each, in an eighth of the memory: fork.c,
+"""A namespace takes a quarter of this. But a kernel allows half as many namespaces as threads. It
+allows two threads for each MB of memory: 64 kB of stack each, in an eighth of the memory (fork.c,
 ucount.c)."""
 _PACKET_KB = 2.5
 """A full packet in the kernel."""
