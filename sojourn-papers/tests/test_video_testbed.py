@@ -59,9 +59,9 @@ def test_loss_in_the_tables_is_what_was_sent_less_what_was_answered(name: str) -
 
 
 def test_every_cell_is_a_number() -> None:
-    # Three attempts with three numbers, two tables of three rows and seven columns, a bound for
-    # each attempt, the conclusion's five and the 20 % of figure 2; and CoDel's nine bars without a
-    # value.
+    # Three attempts have three numbers each, and two tables have three rows and seven columns.
+    # There are a bound for each attempt, the conclusion's five and the 20 % of figure 2. CoDel's
+    # nine bars have no value.
     stated = [number for number in PAPER.numbers if number.published is not None]
     assert len(stated) == 9 + 42 + 3 + 5 + 1
     assert sum(number.published is None for number in PAPER.numbers) == 9

@@ -110,13 +110,13 @@ def measure_rpm(
     """One measurement of responsiveness, the GIL released: tables, and facts as JSON.
     `sojourn_live.measure.responsiveness` describes both.
 
-    `plan_json` is a `sojourn_live.rpm.RpmPlan`. `reached` is called about ten times a second with
-    (time reached in ns, phase from 0, the quantity that must become stable, intervals of this
-    phase, goodput of the last second in bit/s). If it returns False, or on Ctrl-C in the main
-    thread, the measurement ends and its data so far is returned. `keep` is called after each phase
-    but the last with the data so far in the form of the result. Raises MeasureError if nothing
-    could be measured, ValueError if the JSON is not a plan, and any exception of `reached` and
-    `keep`.
+    `plan_json` is a `sojourn_live.rpm.RpmPlan`. `reached` is called about ten times a second. Its
+    arguments are (time reached in ns, phase from 0, the quantity that must become stable, intervals
+    of this phase, goodput of the last second in bit/s). If it returns False, or on Ctrl-C in the
+    main thread, the measurement ends and its data so far is returned. `keep` is called after each
+    phase but the last with the data so far in the form of the result. Raises MeasureError if
+    nothing could be measured, ValueError if the JSON is not a plan, and any exception of `reached`
+    and `keep`.
     """
 
 LOSSES: list[str]

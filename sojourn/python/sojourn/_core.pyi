@@ -296,17 +296,17 @@ def replay(
 ) -> dict[str, NDArray[Any]]:
     """Sends recorded arrivals through one link, with the GIL released.
 
-    The columns have one packet per place, in order of time: its arrival (from 0), its flow (equal
-    for one direction of a five-tuple), bytes of the IP packet, DS field. The further columns are of
-    another queue, whose decisions are compared (crates/sim/src/replay.rs). `after`: the number of
-    packets that it had sent before the packet arrived, which orders events of one instant (-1: not
-    known). `verdict`: its decision (`engine/recording`), which draws follow; without it they are
-    drawn from `seed`. `hash`, for fq_codel: the 32 bits of the flow (with an unknown one, -1, no
-    two flows share a queue). `truesize`, for fq_codel: the bytes that its memory limit counts (-1:
-    those of a datagram). `place`: the number of packets that the queue had sent before it sent or
-    dropped the packet, which shows cake's draws. `source` and `destination`: numbers of hosts, for
-    cake's sharing among hosts (-1: not known). Draws that the recording does not show have their
-    more likely outcome, except those numbered `unlikely`.
+    The columns have one packet per place, in order of time. The first are its arrival (from 0), the
+    flow (equal for one direction of a five-tuple), bytes of the IP packet, and the DS field. The
+    further columns are of another queue, whose decisions are compared (crates/sim/src/replay.rs).
+    `after`: the number of packets that it had sent before the packet arrived, which orders events
+    of one instant (-1: not known). `verdict`: its decision (`engine/recording`), which draws
+    follow; without it they are drawn from `seed`. `hash`, for fq_codel: the 32 bits of the flow
+    (with an unknown one, -1, no two flows share a queue). `truesize`, for fq_codel: the bytes that
+    its memory limit counts (-1: those of a datagram). `place`: the number of packets that the queue
+    had sent before it sent or dropped the packet, which shows cake's draws. `source` and
+    `destination`: numbers of hosts, for cake's sharing among hosts (-1: not known). Draws that the
+    recording does not show have their more likely outcome, except those numbered `unlikely`.
 
     Returns equally long columns of int64, except `state` and `chance` (float64, NaN for none).
     `t_ns` and `order`: the time at which the packet was sent or dropped, and its place in that

@@ -8,9 +8,9 @@ Pings, streams and qdiscs of any test are imported. A note names the other serie
     `TCP ..::tcp_rtt`, `::tcp_cwnd`   the state of a stream's sender
     `qdisc_stats_..`                  a link
 
-netperf samples each stream by its own clock. To add streams up, each stream's delivered bytes are
-interpolated at common times, `GRID_S` apart. flent stamps a ping with the time of its reply; here
-the time is that of sending. A lost ping is a gap in `seq`.
+The program netperf samples each stream by its own clock. To add streams up, each stream's delivered
+bytes are interpolated at common times, `GRID_S` apart. A ping of flent has the time of its reply;
+here the time is that of sending. A lost ping is a gap in `seq`.
 
 A file that we wrote names its phases, and its samples are not interpolated.
 """

@@ -1,8 +1,8 @@
 """A measurement as a Run: the tables of sessions, one seed for each repeat.
 
 So figures, reports and comparisons read it like any other Run. A repeat is written again after each
-of its phases: however the process ends, its complete phases are a Run. meta.json has two things
-that only a measurement has: the phases of each seed, and its facts (clocks, lateness, who
+of its phases. So its complete phases are a Run, however the process ends. Two things in meta.json
+are there for a measurement only: the phases of each seed, and its facts (clocks, lateness, who
 answered). `scenario.toml` has the settings.
 """
 

@@ -35,9 +35,9 @@ REPEAT_BYTES = 10_000_000
 2 MB."""
 
 RpmProgress = Callable[[int, int, str, int, float], bool]
-"""Called with the time reached in ns, the phase from 0, the quantity that must become stable
-("goodput" or "responsiveness"), the phase's intervals so far and the goodput of the last second in
-bit/s. Returning False ends the measurement as Ctrl-C does."""
+"""Called with the time reached in ns and the phase from 0. Then follow the quantity that must
+become stable ("goodput" or "responsiveness"), the phase's intervals so far, and the goodput of the
+last second in bit/s. Returning False ends the measurement as Ctrl-C does."""
 
 
 @dataclass(frozen=True)

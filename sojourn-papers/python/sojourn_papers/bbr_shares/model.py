@@ -26,10 +26,9 @@ def share(
     """The share of the link that `flows` flows of BBR have together, by the depth of the FIFO in
     bandwidth-delay products.
 
-    The model assumes three measurable factors to be one: `full`, the mean queue over the queue's
-    length; `seen`, the queue when BBR measures the RTT over the others' mean part of it; and
-    `kept`, BBR's packets in flight over twice the product of its rate and that RTT. The last
-    includes the pauses.
+    The model assumes three measurable factors to be one. `full` is the mean queue over the queue's
+    length. `seen` is the queue when BBR measures the RTT, over the others' mean part of it. `kept`
+    is BBR's packets in flight over twice the product of its rate and that RTT, pauses included.
     """
     queue = full * depth * bdp_packets
     measured = (1 + full * depth) / (2 * (kept or 1.0))

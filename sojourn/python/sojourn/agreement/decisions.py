@@ -19,9 +19,9 @@ in sum. The number of early drops and marks must match the sum of the probabilit
 computed at each arrival (`Draws`).
 
 fq_codel and fq_pie hash flows into queues. Ours uses the kernel's hash of each packet, so flows
-share a queue where they shared one of the kernel's. fq_codel's memory limit counts the memory that
-the kernel charged for each packet. A recording of an older sojourn has neither. Then no flows share
-a queue, and each packet takes as much memory as a datagram of its size.
+share a queue where they shared one of the kernel's. The memory limit of fq_codel counts the memory
+that the kernel charged for each packet. A recording of an older sojourn has neither. Then no flows
+share a queue, and each packet takes as much memory as a datagram of its size.
 
 The hashes of sfq and sfb have secret keys. In our sfq no flows share a queue. In the kernel's, few
 flows do, since it has 1024 buckets. With `headdrop`, sfq's RED drops or marks the oldest packet of

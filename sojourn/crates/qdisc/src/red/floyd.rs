@@ -12,9 +12,9 @@ use units::{Rate, Rng, Span, Time};
 pub struct FloydRedParams {
     /// The limit in packets; in byte mode limit * mean_bytes bytes (ns-2: 50, ns-3: 25).
     pub limit: u64,
-    /// The lower threshold in packets, in byte mode of mean_bytes each. 0: max(5, target_delay * C
-    /// / 2) with C mean packets a second (ns-2: 0, ns-3: 5). ns3 computes it only if `max` is 0,
-    /// too.
+    /// The lower threshold in packets, in byte mode of mean_bytes each (ns-2: 0, ns-3: 5). For 0 it
+    /// is max(5, target_delay * C / 2), with C mean packets a second. With `ns3` that is so only if
+    /// `max` is 0, too.
     pub min: f64,
     /// The upper threshold, as `min`; 0: three times `min` (ns-2: 0, ns-3: 15).
     pub max: f64,

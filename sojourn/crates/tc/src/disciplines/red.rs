@@ -1,7 +1,7 @@
 //! red: tc-red(8), and the RED of ns-2.35 and ns-3 under its name.
 //!
-//! tc computes max, min and burst from the given parameters before it configures the kernel; this
-//! file does the same.
+//! The tool tc computes max, min and burst from the given parameters before it configures the
+//! kernel; this file does the same.
 
 use super::{LIMIT, above, refused};
 use crate::error::TcError;
