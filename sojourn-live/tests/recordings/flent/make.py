@@ -5,10 +5,10 @@
 
 The values are drawn here. flent's own code makes the rest of a file: the series of a test (its test
 files), columns and computed series (its aggregator and runners), and the file (its ResultSet).
-Files of older versions are converted from it. `said.json` has, after flent read the file again,
-flent's means (its summary formatter) and its loss rate (`raw_seq_loss`) of each series, a qdisc's
-drops, and the seconds that each stream ran from x = 0 on. Without pings x = 0 is the end of the
-first sample."""
+Files of older versions are converted from it. `said.json` has what flent computes after it has read
+the file again: its means (the summary formatter) and its loss rate (`raw_seq_loss`) of each series.
+It also has a qdisc's drops, and the seconds that each stream ran from x = 0 on. Without pings x = 0
+is the end of the first sample."""
 
 import argparse
 import gzip

@@ -61,7 +61,7 @@ fn poisson_arrivals_wait_as_m_d_1_says() {
 }
 
 /// One Reno flow over a buffer of B packets on a path of P packets: the window climbs by one each
-/// RTT from W/2 to W = P + B and falls again, so once B >= P the link never idles, and one packet
+/// RTT from W/2 to W = P + B and falls again. So once B >= P the link never idles, and one packet
 /// is lost each cycle. With the queue q = w - P and RTT w/μ the time at window w is proportional to
 /// w; the mean queue over time is the mean of (w - P) weighted by w over [W/2, W]: 7/9 W - P.
 #[test]
