@@ -46,7 +46,7 @@ def test_the_page_s_files_and_commands_do_what_it_says(
 
     unrendered(monkeypatch)
     player = blocks.Player("docs/own.md", tmp_path, short=True)
-    said = {block.text: player.play(block).said or "" for block in blocks.find(PAGE)}
+    said = {block.text: player.play(block).text or "" for block in blocks.find(PAGE)}
     monkeypatch.chdir(tmp_path)
     [compared] = [text for block, text in said.items() if "sojourn compare" in block]
     _all_compete(f"users{compared.rpartition('users     ')[2]}")
