@@ -160,7 +160,7 @@ def _whole(one: Mapping[str, Any]) -> str:
 
 def line(verdict: Verdict) -> str:
     before = "-" if verdict.recorded is None else f"{verdict.recorded:.1f}"
-    return f"{verdict.case:24} {verdict.found:8.1f}  recorded {before:8}  {verdict.words}".rstrip()
+    return f"{verdict.case:24} {verdict.counts:8.1f}  recorded {before:8}  {verdict.words}".rstrip()
 
 
 def main() -> int:

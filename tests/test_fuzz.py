@@ -60,7 +60,7 @@ sojourn._core.run = still
     [
         ("sojourn.cli.status = lambda words: 1 / 0", "ZeroDivisionError"),
         ("sojourn.cli.status = lambda words: bytearray(1_100_000_000) and 0", "MB"),
-        ("sojourn.cli.status = lambda words: print('NaN') or 0", "no JSON"),
+        ("sojourn.cli.status = lambda words: print('NaN') or 0", "not JSON"),
         ("sojourn.cli.status = lambda words: 2", "refused without a reason"),
         (STILL, "no simulated time passed"),
     ],

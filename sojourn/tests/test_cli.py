@@ -439,7 +439,7 @@ def test_what_check_gives_of_links_and_flows_is_in_the_documentation(say: Comman
 
 
 def test_check_says_whose_draws_it_shows(say: Command) -> None:
-    assert "seed 7 draws" in say("check", "home.toml", "--seed", "7", *RANDOM).out
+    assert "of seed 7" in say("check", "home.toml", "--seed", "7", *RANDOM).out
     assert "draws" not in say("check", "home.toml", "--seed", "7").out
 
 

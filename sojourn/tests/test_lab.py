@@ -50,7 +50,7 @@ def test_a_link_holds_a_whole_state() -> None:
 @pytest.mark.parametrize(
     ("link", "says"),
     [
-        ("lab.html", "no link"),
+        ("lab.html", "not a link"),
         ("#2=abcd", "newer lab"),
         ("#1=abcd", "damaged"),
         ("#1=" + to_link(Shown("x" * 100))[2:-9], "damaged"),

@@ -135,7 +135,7 @@ def test_a_terminal_sees_how_the_delay_went(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--watch", "-e", "kernel"], "--watch is the simulator's"),
+        (["--watch", "-e", "kernel"], "--watch needs the simulator"),
         (["--watch", "--vary", "bottleneck.rate=5mbit,10mbit"], "--watch shows one variant"),
         (["--takes", "3"], "add --watch"),
     ],
