@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from sojourn.scenario import Scenario
     from sojourn.scenario.realised import Flow, Link, Realised
 
-MOST_LABELS = 12
-"""The largest number of variants that are listed by name. With more, only the swept keys are
-listed."""
 MUCH_MEMORY = 500_000_000
 """The estimate of memory is printed if it exceeds this, bytes."""
 NONE_CAN = 1

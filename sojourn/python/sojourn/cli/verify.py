@@ -74,8 +74,8 @@ def verify(
             }
             work.show(text.as_json(whole, "verify"))
         else:
-            lines_ = _described_paths(given, found, damaged if sums else None)
-            work.show("\n".join([*lines_, *differences]))
+            described = _described_paths(given, found, damaged if sums else None)
+            work.show("\n".join([*described, *differences]))
     if not equal:
         raise click.exceptions.Exit(DIFFERS)
 
