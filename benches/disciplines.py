@@ -4,7 +4,8 @@ machine has no effect on the counts.
     python benches/disciplines.py [--record] [WORDS ...]
 
 Ten CUBIC flows share 100 Mbit/s. *Of its own* are the instructions in crates/qdisc; inlined code of
-Rust's library counts elsewhere. The total includes TCP's cost of other drops and delays.
+Rust's library counts elsewhere. The drops and delays of a discipline also change what TCP does. The
+total includes that cost.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def test_a_measurement_is_read_by_another_package(
     code, out, err = say(*verb.split(), run, *more)
     assert (code, out) == (2, "")
     assert err == (
-        f"error: {run} is the Run of a measurement, which is read by sojourn-live, which is not installed\n"
+        f"error: {run} is the Run of a measurement: reading it needs sojourn-live, which is not installed\n"
         "hint: pip install 'sojourn[live]'\n"
     )
     assert not list(tmp_path.iterdir())
@@ -116,7 +116,7 @@ def test_so_is_a_run_exported(ending: str, tmp_path: Path, say: Command) -> None
     file = tmp_path / f"x{ending}"
     code, _, err = say("export", MEASURED, "-o", file)
     assert code == 2
-    assert err.startswith(f"error: {file}: {file.suffix} is written by sojourn-live, which is not")
+    assert err.startswith(f"error: {file}: writing {file.suffix} needs sojourn-live, which is not")
     assert "hint: pip install 'sojourn[live]'\n" in err
     assert not file.exists()
 

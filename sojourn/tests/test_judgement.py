@@ -1,4 +1,5 @@
-"""The judgement of Runs: like with like, by the difference's interval, with its drawbacks."""
+"""The judgement of Runs. Only Runs of the same link and traffic are compared, the interval of a
+difference decides, and the verdict also names what got worse."""
 
 from __future__ import annotations
 
@@ -339,7 +340,7 @@ def made_up(
 
 
 def three(**values: float) -> list[dict[str, float]]:
-    """Seeds that differ by 10 % each, all numbers together."""
+    """Three seeds: all numbers are 10 % lower in the first and 10 % higher in the third."""
     return [{key: value * scale for key, value in values.items()} for scale in (0.9, 1.0, 1.1)]
 
 
@@ -512,8 +513,8 @@ def test_transfers_are_judged_by_their_completion() -> None:
 
 
 def felt() -> list[quantities.Quantity]:
-    """Returns all quantities that are declared as felt, for pings and for the users of a [[flow]]
-    entry with every number."""
+    """Returns all quantities that are declared as felt: those of a whole Run, and those of a
+    [[flow]] entry for which every number is known."""
     group: Any = {key: {} for key in get_annotations(GroupNumbers)} | {"name": "phone"}
     every = [*quantities.QUANTITY.values(), *quantities._of_group(group)]
     return [each for each in every if each.role == "felt"]
@@ -717,7 +718,8 @@ def test_without_a_winner_each_sentence_has_one_fact(tmp_path: Path) -> None:
     assert nothing == "No winner among fast, middle and slow: none of them is best for anything."
     alone = dataclasses.replace(one, strengths={}, front=("fast",), beaten={"slow": ("middle",)})
     assert words.of_contest(alone)[0] == (
-        "No winner: no other beats fast, which does not beat each of them. slow does worse than middle."
+        "No winner: no other Run beats fast, but fast does not beat every other Run."
+        " slow does worse than middle."
     )
 
 

@@ -262,7 +262,7 @@ class Paper:
     swaps: Mapping[str, Swap] = field(default_factory=dict)
     """Other readings that were run, by name: the replacements of variants."""
     no_difference: Swap = field(default_factory=dict)
-    """The replacements of variants if the compared disciplines did not differ."""
+    """The reading "no difference" (`readings`): one discipline's variants replace the others."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Why other readings were not chosen, by their names in `swaps` or `stored`."""
     cite: Mapping[str, str] = field(default_factory=dict)

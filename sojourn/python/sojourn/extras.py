@@ -56,7 +56,7 @@ class Extra:
     lists: Mapping[str, str] = field(default_factory=dict)
     """The lists for `sojourn list NAME`: the place of a function that returns the lines."""
     outputs: Mapping[str, tuple[int, str]] = field(default_factory=dict)
-    """The outputs of `--json`: the version and the place of the shape of each, by its name."""
+    """The outputs of `--json`, by name: the version of each, and the place of its shape."""
     formats: str = ""
     """The place of the file formats that it reads, a tuple of `formats.Format`."""
     measurements: str = ""
@@ -75,7 +75,8 @@ class MeasuredPage(Protocol):
 
     @property
     def clocks(self) -> Mapping[int, Clock]:
-        """The clocks of the Runs that watched the load of the first Run, by position."""
+        """The clocks of other hosts that probed during the first Run's load, by the position of
+        their Runs."""
 
     def sentences(self) -> list[str]:
         """The verdict, as plain text."""
@@ -142,8 +143,8 @@ def install(extra: str) -> str:
     return f"pip install 'sojourn[{extra}]'"
 
 
-def measurements(wanted: str) -> Measurements:
-    """The reader of Runs of measurements. `wanted`: the reason for needing it, as a clause.
+def measurements(task: str) -> Measurements:
+    """The reader of Runs of measurements. `task` begins the error message: "reading FILE".
 
     Raises:
         UserError: sojourn-live is not installed.
@@ -152,9 +153,9 @@ def measurements(wanted: str) -> Measurements:
         if package.measurements:
             found: Measurements = load(package.measurements)
             return found
-    raise UserError(f"{wanted} by sojourn-live, which is not installed", install("live"))
+    raise UserError(f"{task} needs sojourn-live, which is not installed", install("live"))
 
 
 def read_measurements(runs: Sequence[Run]) -> Measurements:
     """The reader of these Runs of measurements. Raises as `measurements` does."""
-    return measurements(f"{runs[0].path} is the Run of a measurement, which is read")
+    return measurements(f"{runs[0].path} is the Run of a measurement: reading it")

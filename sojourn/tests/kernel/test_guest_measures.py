@@ -46,7 +46,7 @@ ecn = true
 
 [[flow]]
 kind = "transfers"
-# Whole segments, or the last one's RTT were shorter than that of a full packet.
+# Only whole segments: a shorter last segment would have a lower RTT than a full packet.
 size = "28960 B"
 pause = "50 ms"
 direction = "up"
@@ -64,7 +64,7 @@ packets = true
 
 
 def test_the_totals_of_a_guest_are_what_its_packets_add_up_to(kernel_uml: str) -> None:
-    """Applies the law for the simulator's totals to a guest."""
+    """The totals equal the sums over packets, as test_recomputed checks for the simulator."""
     made = run(loads(EVERYTHING), engine=kernel_uml)
     assert not made.meta.invalid
     one = run_adds_up(made)
@@ -170,9 +170,9 @@ start = "uniform 0 s .. 1 s"
 
 
 def test_short_windows_stay_short_however_quick_the_link(kernel_uml: str) -> None:
-    """Marks at 1 ms keep four windows at a few segments. Receivers that woke for each 8 kB, from
-    16.4 Mbit/s on, made the p99 of the sojourn jump from 2.4 to 4.4 ms. The link was slower at 17
-    than at 16 Mbit/s."""
+    """Marks at 1 ms keep four windows at a few segments. If receivers wake only for each 8 kB, as
+    they once did from 16.4 Mbit/s on, the p99 of the sojourn jumps from 2.4 to 4.4 ms, and the
+    goodput at 17 Mbit/s is lower than at 16."""
     goodput, p99 = {}, {}
     for rate in (16, 17, 20):
         scenario = loads(STEADY).with_({"bottleneck.rate": f"{rate} Mbit/s"})

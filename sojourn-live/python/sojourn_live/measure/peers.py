@@ -110,8 +110,8 @@ def our_time(ours: Run, peer: Run) -> OurTime:
 
 
 def watching(runs: Sequence[Run]) -> dict[int, PeerView]:
-    """The views of the Runs that watched the load of the first, by place in the list. These
-    measured without load, with the same server, at the same time."""
+    """The views of the Runs that probed during the load of the first Run, by place in the list.
+    These Runs measured without load, with the same server, at the same time."""
     found: dict[int, PeerView] = {}
     if not runs or not cut(runs[0]).loads:
         return found

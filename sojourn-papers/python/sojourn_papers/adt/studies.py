@@ -1,5 +1,5 @@
-"""The experiments: section III-A's three disciplines and those of the other sections; and the
-readings of section III-A that were searched."""
+"""The experiments: section III-A's three disciplines, and those of the other sections. Also the
+readings of section III-A that the search tried."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from sojourn_papers.evidence import Swap
 from sojourn_papers.study import Changes, Study
 
 USERS = (4, 8, 16, 32, 64, 125, 250, 500, 1000, 2000)
-"""Figure 2: our N, evenly spaced on its logarithmic axis between the text's ends."""
+"""Our N for figure 2, evenly spaced on its logarithmic axis. The text has the first and last N."""
 PERIODS_MS = (100, 300, 500, 700, 1000)
 FACTORS = (1.002, 1.01, 1.05)
 FEW_MANY = (20, 200)
-"""Figure 4: sample periods between the text's ends; its factors c and its numbers of users."""
+"""Figure 4: sample periods, of which the text has the first and the last; the text's factors c and
+numbers of users."""
 
 DROP_TAIL = "pfifo limit 500"
 ADT = "adt limit 500"
@@ -53,7 +54,7 @@ class Reading:
         return "reverse.toml" if row == "ADT(R)" else "table.toml"
 
     def changes(self, row: str) -> Changes:
-        """The changes from that file."""
+        """The changes that a row makes to its scenario file."""
         flows = ("forward", "backward") if row == "ADT(R)" else ("bulk",)
         shortest, longest = self.rtt_ms
         own = {
@@ -106,9 +107,10 @@ READINGS: Mapping[str, Reading] = {
         )
     },
 }
-"""The searched readings: `search` runs the table's four rows under each, after they settled."""
+"""The readings that `search` tries: it runs the rows of the table under each, and measures after
+the queues have settled."""
 ONE_WAY = "RTTs of figure 2 one way, too"
-"""Figure 2 with its RTTs read like those of section III-A; searched, too."""
+"""Figure 2 with its RTTs read like those of section III-A; `search` tries this, too."""
 
 WIDER = "20 users with the RTTs of section III-C"
 """Figure 4 with c = 1.01 and 300 ms, as in parameters.toml."""
@@ -156,7 +158,7 @@ RHOS = {
     250: (0.01, 0.3),
     2000: (0.01,),
 }
-"""N -> weights tried beside the letter's 0.1."""
+"""N -> weights that we try in addition to 0.1, the letter's."""
 
 
 def weighed(users: int, rho: float) -> str:
@@ -187,7 +189,8 @@ CHANGING = Study(
     "changing",
     "10, 500 and again 10 TCP users at 100 Mbit/s over ADT (section III-C, figure 3)",
     "changing.toml",
-    # A user joins each 0.7 s: faster than ADT was made for, but the ends are the same.
+    # A user joins each 0.7 s: faster than ADT was made for, but q_adt still reaches the same values
+    # with 500 and with 10 users.
     quick={
         "duration": "770 s",
         "flow.passing.start": "every 0.7 s",
@@ -196,7 +199,7 @@ CHANGING = Study(
 )
 TWICE_CHANGING = Study(
     "twice-changing",
-    "Figure 3 with RTTs twice as long, as section III-A is read",
+    "Figure 3 with its RTTs taken as one way, as in section III-A",
     "changing.toml",
     variants={
         "": {f"flow.{name}.rtt": "uniform 20 ms .. 600 ms" for name in ("staying", "passing")}
@@ -218,7 +221,8 @@ PARAMETERS = Study(
         for period in PERIODS_MS
     }
     | {WIDER: {"flow.user.rtt": "uniform 10 ms .. 300 ms"}},
-    # Five seeds would change no shown digit: in 5 minutes' utilisation they differ by a thousandth.
+    # Five seeds would change no printed digit: the utilisation of 5 minutes differs by a thousandth
+    # between seeds.
     seeds=3,
     quick={"duration": "160 s"},
     quick_seeds=2,
@@ -246,7 +250,7 @@ DELAY_BASED = Study(
 
 SOURCES = 50
 _OFFERED = 1.05
-"""A share of the link's rate: above u, no queue is long enough."""
+"""The offered load as a share of the link's rate. Above 1, so every limit overflows."""
 
 
 def _sources(rate: float, **more: str) -> Changes:
@@ -393,6 +397,6 @@ SWAPS: Mapping[str, Swap] = {
     },
     "RTTs of figure 3 one way, too": {CHANGING.only: TWICE_CHANGING.only},
 }
-"""Readings that were run, beside the searched ones of the table."""
+"""Readings that a reproduction runs. `search` tries those of `READINGS`."""
 NO_DIFFERENCE: Swap = {TABLE[name]: TABLE["Drop-Tail"] for name in ("ADT", "Adaptive RED")}
-"""The replacements if the disciplines did not differ."""
+"""The reading "no difference" (`readings`): Drop-Tail's runs replace those of the others."""

@@ -2,11 +2,11 @@
 losses.
 
     delay        from enqueue to dequeue, of sent packets, ms; percentiles are over packets
-    utilisation  bits that left over those that the link could have carried, %
-    fairness     Jain's index over the share of its packets that each source lost in the queue
+    utilisation  bits sent over the bits that the link could have carried, %
+    fairness     Jain's index of the sources' loss rates: packets the queue dropped over sent ones
     kilobytes    data that left the queue
 
-They are the article's: it counts no packet twice and leaves out the dropped ones.
+The article has the same measures. Its delays are those of sent packets, without the dropped ones.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def megabytes(link: str = "down") -> Measure:
 
 @cache
 def drop_fairness(link: str = "down") -> Measure:
-    """Jain's index over the sources on this link, of each source's dropped over sent packets. NaN
+    """Jain's index of the loss rates of the sources on this link: dropped over sent packets. NaN
     without a drop."""
 
     def measured(seed: Seed) -> float:
@@ -99,8 +99,7 @@ def drop_fairness(link: str = "down") -> Measure:
 
 
 def of_shares(lost: Mapping[str, int], sent: Mapping[str, int]) -> float:
-    """Jain's index over the share of its packets that each source lost; NaN if no packet was
-    lost."""
+    """Jain's index of the sources' loss rates, lost over sent packets. NaN if none was lost."""
     shares = [lost.get(name, 0) / packets for name, packets in sent.items()]
     return metrics.jain(shares) if any(shares) else math.nan
 
@@ -134,8 +133,8 @@ def full_ms(seed: Seed) -> float:
 
 
 def at_95_ms(seed: Seed) -> float:
-    """The delay that is not exceeded in 95 % of the time, ms: over intervals of 100 ms in which
-    packets left, the mean of each."""
+    """The delay that is not exceeded in 95 % of the time, ms. It is the 95th percentile of the mean
+    delays of intervals of 100 ms, without intervals in which no packet left."""
     means = timeline(seed)["sojourn_mean_ns"].drop_nulls().quantile(0.95, "linear")
     return math.nan if means is None else float(means) / 1e6
 
@@ -205,7 +204,8 @@ def of_codel(evidence: Evidence, queue: str) -> Estimate:
 
 
 def of_ftps(evidence: Evidence, mbps: float, name: str = s.CODEL) -> Estimate:
-    """The median over RTTs and numbers of FTPs of their median delays at one rate, ms."""
+    """The median delay of FTPs at one rate, ms: each run has a median delay, and this is the median
+    of the runs with all RTTs and numbers of FTPs."""
     return median_of(
         evidence,
         [
@@ -217,13 +217,13 @@ def of_ftps(evidence: Evidence, mbps: float, name: str = s.CODEL) -> Estimate:
 
 
 def median_of(evidence: Evidence, variants: Sequence[Variant]) -> Estimate:
-    """The median over variants of the packets' median delays, ms, seed by seed. Only seeds that all
-    variants have count, as another reading may have fewer."""
+    """The median of the variants' median delays, ms, for each seed. A seed that a variant lacks is
+    left out: variants under another reading may have fewer seeds."""
     each = [evidence.estimate(one, median_ms).values for one in variants]
     return estimated(median(found) for found in zip(*each, strict=False))
 
 
 def pooled(evidence: Evidence, name: str) -> Estimate:
-    """The median over figure 6's runs of one discipline of their median delays, ms."""
+    """The median of the median delays of figure 6's runs with one discipline, ms."""
     runs = [one for one in evidence.variants(s.SLOW) if one.name.startswith(name)]
     return median_of(evidence, runs)

@@ -366,7 +366,7 @@ def _other_queue(name: str) -> Swap:
 
 
 NO_DIFFERENCE: Swap = {one: _CELLS[at.replace(RED, DROP_TAIL)] for at, one in _CELLS.items()}
-"""The replacements if the disciplines did not differ."""
+"""The reading "no difference" (`readings`): Drop-Tail's runs replace RED's."""
 SWAPS: Mapping[str, Swap] = {
     **{name: _other_setting(name) for name in OTHER_SETTINGS},
     **{name: _other_queue(name) for name in OTHER_QUEUES},

@@ -452,4 +452,4 @@ NO_DIFFERENCE: Swap = {
     if name != "Drop Tail"
     for rate, one in variants.items()
 }
-"""The replacements if the disciplines did not differ."""
+"""The reading "no difference" (`readings`): Drop Tail's runs replace those of the others."""

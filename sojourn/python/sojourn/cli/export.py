@@ -70,6 +70,6 @@ def export(
         if file.suffix == CAPTURE:
             work.write(file, pcapng.capture(run, run.seeds[0] if pcap_seed is None else pcap_seed))
         else:
-            writer = extras.measurements(f"{file}: {file.suffix} is written")
+            writer = extras.measurements(f"{file}: writing {file.suffix}")
             writer.export(run, file, phase=phase, repeat=repeat, test=test)
         work.say(f"wrote {file}", quiet)

@@ -1,17 +1,19 @@
 """Reads a suite: a folder with suite.toml and the scenario files that it names.
 
-[suite]        title, source, about; of: "qdisc" or "congestion"; baseline, others: candidates in
-               tc's or TCP's words ("the rest": all that others does not name); at: the key of the
-               candidate; link: the link under study; seeds, quick_seeds
-[sources]      sources of thresholds, by a name that claims use
+[suite]        title, source, about; of: "qdisc" or "congestion"; baseline, others: candidates,
+               written as for tc or TCP ("the rest": all candidates that the suite does not name);
+               at: the key of the candidate; link: the link under study; seeds, quick_seeds
+[sources]      sources of thresholds; the key of each is the `source` of claims
 [[criteria]]   name, section, force (must, should, ...), title, scenario (a file); at, link:
                instead of the suite's; alone: a scenario of the legacy flows without a candidate
                claims: a list of
-                 of, over          a column of `sojourn compare`; the ratio of two
+                 of                a column of `sojourn compare`
+                 over              a second column: the number is the ratio of `of` to `over`
                  at_most, at_least, between   the threshold; none: the number is reported
                  times_baseline    the threshold is a factor of the baseline's number in the cell
-                 harm              Ware et al. 2019: the share that `of` loses against `alone`, at
-                                   most the share that it loses to the baseline
+                 harm              true: `of` is the legacy flows' goodput. Compared with `alone`,
+                                   they lose at most the share of it that they lose to the baseline
+                                   (Ware et al. 2019)
                  source            the source of the threshold: a name in [sources], or words
 [[missing]]    section, force, title, needs: sections that can't be run yet, and what they need
 """
@@ -192,14 +194,14 @@ def read(name: str | Path) -> Suite:
 def _check(whole: _File) -> None:
     called = [one.name for one in whole.criteria]
     if not called:
-        raise ValueError("criteria: none")
+        raise ValueError("criteria: the list is empty")
     for number, one in enumerate(whole.criteria):
         if called.count(one.name) > 1:
             raise ValueError(f"criteria.{number}.name: {one.name!r} is used twice")
         if Path(one.name).name != one.name or one.name in (".", ".."):
             raise ValueError(f"criteria.{number}.name: {one.name!r} can't be the name of a folder")
         if not one.claims:
-            raise ValueError(f"criteria.{number}.claims: none")
+            raise ValueError(f"criteria.{number}.claims: the list is empty")
         for place, claim in enumerate(one.claims):
             try:
                 _check_claim(claim, one)

@@ -131,7 +131,8 @@ def _undecided(contest: Contest) -> list[str]:
     strengths = {called[run]: names for run, names in contest.strengths.items() if names}
     among = f"No winner among {_and(front)}"
     if len(front) == 1:
-        why = f"No winner: no other beats {front[0]}, which does not beat each of them."
+        best = front[0]
+        why = f"No winner: no other Run beats {best}, but {best} does not beat every other Run."
     elif not strengths:
         apart = f"No winner: {_and(front)} can't be told apart."
         why = apart if len(front) == 2 else f"{among}: none of them is best for anything."

@@ -1,4 +1,4 @@
-"""TCP settings of a host's kernel: its namespace's and its modules'. No I/O."""
+"""TCP settings of a host's kernel: its namespace's sysctls and its modules' parameters. No I/O."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
