@@ -96,7 +96,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def state_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Separates the tests' state from the user's: the list of running processes
     (sojourn/cleanup.py) and the store of finished seeds. The store is empty and disabled, so that a
-    repeated run really runs. The guests are the user's."""
+    repeated run really runs. Tests use the guests that the user has built."""
     from sojourn import places
 
     guests = places.cache() / "kernel"

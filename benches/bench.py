@@ -316,7 +316,7 @@ def _status_mb(name: str) -> float:
 
 
 def run_sojourn(text: str) -> dict[str, float]:
-    """Runs once in a fresh process, so caches are cold and peak memory is the run's own."""
+    """Runs once in a fresh process, so caches are cold and peak memory is that of this run."""
     command = [sys.executable, str(HERE / "bench.py"), "--child", "-"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if done.returncode < 0:
@@ -354,7 +354,7 @@ def scenario_of(case: Case) -> Any:
 
 @dataclass(frozen=True)
 class Tools:
-    """The programs to measure with, as far as they are installed."""
+    """The installed programs to measure with; None: not installed."""
 
     ns2: peer.Peer | None = None
     ns3: peer.Peer | None = None
@@ -486,7 +486,7 @@ def build() -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Returns the processor's properties, as far as the system reports them."""
+    """Returns the properties of the processor that the system reports."""
     model = platform.processor() or platform.machine()
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
@@ -528,7 +528,7 @@ def _ran(measured: history.Entry) -> list[dict[str, Any]]:
 
 
 def speed_table(measured: history.Entry) -> page.Table:
-    """Returns packets per CPU second beside the peers'."""
+    """Returns packets per CPU second, with the numbers of the peers."""
     versions = measured["versions"]
     head = ["case", "packets / CPU s", "least..greatest"]
     head += [f"{version} tuned" for version in versions.values()]

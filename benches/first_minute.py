@@ -6,10 +6,10 @@
     python benches/first_minute.py --keep FOLDER  keeps the clone and each step's output there
 
 The clone has its own target folder, virtual environment, cargo home, pip cache and cache folder,
-all of them empty. Rust, Python, make and the C linker are the host's, and so are the settings of
-cargo and pip (a mirror, for example). Clock times assume an idle machine; CPU seconds depend less
-on that. `--record` stores the table for docs/performance.md and CONTRIBUTING.md, with commit and
-date.
+all of them empty. It uses the Rust, Python, make and C linker of the host, and the host's settings
+of cargo and pip (a mirror, for example). Clock times assume an idle machine; CPU seconds depend
+less on that. `--record` stores the table for docs/performance.md and CONTRIBUTING.md, with commit
+and date.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ class Block:
         return [line for line in self.text.splitlines() if _is_ours(line)]
 
     def commands(self) -> Iterator[list[str]]:
-        """The words of each command of a block of `sh`."""
+        """The words of each command in a block of `sh`."""
         for line in self.text.replace("\\\n", " ").splitlines():
             for command in line.split(" && "):
                 if words := shlex.split(command, comments=True):
@@ -304,7 +304,7 @@ def recipe(target: tuple[str, ...]) -> list[list[str]]:
 @contextlib.contextmanager
 def _inside(folder: Path) -> Iterator[None]:
     """Changes into a folder, with a fixed width of lines and a separate home folder, because a page
-    may fill or clear the store. The guests are the user's."""
+    may fill or clear the store. It uses the guests that the user has built."""
     from sojourn import places
 
     home, guests = folder / ".home", places.cache() / "kernel"

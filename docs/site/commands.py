@@ -24,7 +24,7 @@ def pages() -> dict[str, str]:
 
 def _index(commands: dict[str, click.Command]) -> Iterator[str]:
     yield "# Commands\n"
-    # The first paragraph is the site's own; examples and the exit status follow.
+    # The site has a first paragraph of its own; examples and the exit status follow.
     yield from _prose(cli.help or "")
     for section, names in sections().items():
         yield f"## {section}\n"

@@ -18,7 +18,7 @@ import sys
 import time
 
 DEVICES = {"up": "to-server", "down": "to-client"}
-"""The egress device of each direction; its ingress is the other direction's."""
+"""The egress device of each direction; it is the ingress device of the other direction."""
 PEERS = {"up": "10.77.2.2", "down": "10.77.1.2"}
 IPV4, ETH_P_IP = b"\x08\x00", 0x0800
 OUTGOING = 4

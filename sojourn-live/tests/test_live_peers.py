@@ -1,5 +1,5 @@
-"""A peer beside a measurement, and the place of the queue: through a network with known queues, and
-over loopback for errors."""
+"""A peer that probes during another host's measurement, and the place of the queue: through a
+network with known queues, and over loopback for errors."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def wait_ms(net: LiveNetwork, direction: str) -> float:
 def test_a_short_queue_in_front_of_a_long_one_cures_it(net: LiveNetwork, direction: str) -> None:
     longest = {"up": UP, "down": DOWN}[direction].longest_wait_ms
     before = wait_ms(net, direction)
-    # They keep the queue between half full and full; delay above that is the host's.
+    # They keep the queue between half full and full; the host adds the delay above that.
     assert 0.5 * longest < before < 1.3 * longest
     limit = 12 * FULL_PACKET
     sojourn(

@@ -1,4 +1,4 @@
-"""Parts of a page beside verdicts: the data of its figures, other readings, and working links."""
+"""Parts of a page except verdicts: the data of its figures, other readings, and working links."""
 
 from __future__ import annotations
 

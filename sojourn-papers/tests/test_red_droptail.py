@@ -58,7 +58,7 @@ def test_all_44_cells_and_22_leads_are_judged_in_the_quick_version_too(quick: Re
     leads = [row for row in quick.rows if row.number.id.startswith("lead/")]
     assert (len(quick.rows), len(leads)) == (66, 22)
     assert quick.left_out == 0
-    # Cells are not predictions: those of Drop-Tail were searched, and those of RED are as near.
+    # Cells are not predictions: a search fitted those of Drop-Tail, and those of RED are as near.
     assert {row.number.id for row in quick.rows if row.number.role is Role.PREDICTED} == {
         row.number.id
         for row in leads

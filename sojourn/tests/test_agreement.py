@@ -435,7 +435,7 @@ def test_red_adaptive_is_held_against_the_kernel_both_ways() -> None:
         "awake",
         True,
     )
-    # As tc configures it, the kernel's is red; awake, both are the scenario's.
+    # As tc configures it, the kernel has a plain red; awake, both have the scenario's discipline.
     assert asleep.ours.realise(1) == scenario(ADAPTIVE).realise(1)
     for each in (asleep.theirs, awoken.ours, awoken.theirs):
         assert each.realise(1) == one.realise(1)

@@ -366,7 +366,7 @@ def test_what_we_would_not_have_made_is_not_removed(
     (tmp_path / "tmp" / FOLDER).mkdir()
     dead(place, tmp_path / "tmp" / FOLDER)
     monkeypatch.setattr(os, "geteuid", lambda: 4242)
-    assert cleaned(capsys, expected=1)["left"][0]["why"] == "it is another user's"
+    assert cleaned(capsys, expected=1)["left"][0]["why"] == "it belongs to another user"
     assert (tmp_path / "tmp" / FOLDER).is_dir()
 
 

@@ -1,5 +1,5 @@
-"""Short recorded files of other programs: each is recognised as one format, and the values read
-are the file's."""
+"""Short recorded files of other programs. Each is recognised as one format, and the values that we
+read are those in the file."""
 
 from __future__ import annotations
 

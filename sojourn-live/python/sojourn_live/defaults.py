@@ -42,7 +42,7 @@ class RpmService:
     port: int = RPM_PORT
     """0: any free port."""
     names: tuple[str, ...] = ()
-    """Names in the certificate made at start, beside localhost and the addresses."""
+    """Names in the certificate made at start, in addition to localhost and the addresses."""
     identity: tuple[Path, Path] | None = None
     """PEM files of a certificate chain and its key; None: a certificate is made at start."""
     seconds: int = 300

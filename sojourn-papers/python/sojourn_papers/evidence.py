@@ -176,7 +176,7 @@ class Evidence:
             return None
 
     def variants(self, study: Study) -> tuple[Variant, ...]:
-        """The variants of a study that were run or searched."""
+        """The variants of a study that were run, here or by a search."""
         stored = (study[name] for name in study.variants if self._stored(study[name]))
         found = tuple(variant for variant in (*self.runs, *stored) if variant.study == study.id)
         if not found:
@@ -184,7 +184,7 @@ class Evidence:
         return found
 
     def has(self, *variants: Variant) -> bool:
-        """Whether all of these were run or searched: the quick version leaves some out."""
+        """Whether all of these were run, here or by a search: the quick version leaves some out."""
         return all(variant in self.runs or self._stored(variant) for variant in variants)
 
     def _stored(self, variant: Variant) -> bool:

@@ -126,7 +126,7 @@ def _number(number: Number) -> str:
 
 
 def _named(how: object) -> str:
-    """A function's name, and its arguments beside the evidence."""
+    """A function's name, and its arguments except the evidence."""
     if isinstance(how, partial):
         function, of_ = how.args
         return f"{function.__name__} {' '.join(map(str, of_))}"

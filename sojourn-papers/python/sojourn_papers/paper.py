@@ -35,7 +35,7 @@ class Role(StrEnum):
     INPUT = "input"
     """We set it."""
     FITTED = "fitted"
-    """A parameter was searched until it fits, or was chosen to fit it."""
+    """A search found the value of a parameter that fits it, or the value was chosen to fit it."""
     DERIVED = "derived"
     """It follows from another number of the source."""
     PREDICTED = "predicted"
@@ -112,7 +112,7 @@ class Number:
     role: Role | None = None
     """Needed wherever `published` is a value."""
     role_because: str = ""
-    """What was set, searched, or follows from what; needed of all but predictions."""
+    """What was set or found by a search, or from what it follows; needed except for predictions."""
     relation: Relation = "="
     against: tuple[str, ...] = ()
     """Numbers that this one stands to in an order: where the value isn't reproduced, the order may
@@ -192,12 +192,12 @@ class Reading:
     chosen: str
     why: str
     others: str = ""
-    """A remark on other readings, beside their values."""
+    """A remark on other readings, in addition to their values."""
     under: tuple[str, ...] = ()
     """The other readings, by their names in `Paper.swaps` and `Paper.stored`."""
     searched: bool = False
-    """Whether the value was searched to fit the published numbers, so that their agreement is not
-    an independent proof."""
+    """Whether a search found the value that fits the published numbers. Then their agreement is no
+    independent proof."""
 
 
 @dataclass(frozen=True)
@@ -268,7 +268,7 @@ class Paper:
     cite: Mapping[str, str] = field(default_factory=dict)
     """Its entry in a bibliography; see `bibliography`."""
     stored: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
-    """Other readings that were searched, by name: our values of numbers, by id."""
+    """Other readings that a search ran, by name: our values of numbers, by id."""
     search_studies: tuple[Study, ...] = ()
     """Studies that only its search runs."""
     searched: Callable[[bool], SearchResults] = lambda _quick: SearchResults()

@@ -24,7 +24,7 @@ is not a field is a word: texts include it as {word}. A published value and a cl
 (`paper.Role`), and a reason `role_because` unless they are predictions. `asks` and `partly` of a
 claim have a threshold for each quantity: "> 10", "0.9 .. 1.1", or "as ID", the tolerance of a
 number. A function is given by name: `measure = "delay_ms"`, or
-`{ by = "narrower", of = ["RED"] }` with its arguments beside the evidence. `folder` looks functions
+`{ by = "narrower", of = ["RED"] }` with its arguments except the evidence. `folder` looks functions
 up.
 """
 

@@ -1,8 +1,8 @@
 """The published numbers and claims under other readings: a matrix.
 
-A reading is run with variants that replace those of the chosen one (`Paper.swaps`), or was searched
-and stored (`Paper.stored`). Each number and claim is evaluated under each reading. A number fits by
-its tolerance alone; orders are not judged here.
+A reading is run with variants that replace those of the chosen one (`Paper.swaps`), or a search ran
+it and its results are stored (`Paper.stored`). Each number and claim is evaluated under each
+reading. A number fits by its tolerance alone; orders are not judged here.
 
 "No difference" is a reading, too: one discipline replaces the others (`Paper.no_difference`). A
 number that also fits under it proves nothing about the discipline.
@@ -51,8 +51,8 @@ class Matrix:
 
     def fitting(self, name: str) -> tuple[int, int, int]:
         """Counts of the numbers that a reading changes: those that fit under it, those that fit as
-        chosen, and all. A searched reading is compared with the chosen one on the search's seeds,
-        if that is stored."""
+        chosen, and all. A reading of a search is compared with the chosen one on the search's
+        seeds, if that is stored."""
         own = self.others[name]
         same = self.others.get(ON_OTHER_SEEDS, {}) if name in self.searched else {}
         chosen = {**self.chosen, **same} if name != ON_OTHER_SEEDS else self.chosen

@@ -152,7 +152,7 @@ def _removed(thing: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     if found.st_uid != os.geteuid():
-        raise OSError("it is another user's")
+        raise OSError("it belongs to another user")
     if thing.is_dir() and not thing.is_symlink():
         _end_guests(thing)
         shutil.rmtree(thing)

@@ -30,7 +30,7 @@ class UserError(Exception):
 
 
 def install_extra(name: str) -> str:
-    """The command that installs an extra of sojourn ("own", "cluster") beside this sojourn.
+    """The command that adds an extra of sojourn ("own", "cluster") to this installation.
 
     sojourn is not on PyPI. So the command calls the pip of sojourn's environment, which finds
     sojourn already installed.

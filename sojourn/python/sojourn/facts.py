@@ -1,4 +1,4 @@
-"""The facts of a measurement beside its tables, for each seed: the shape of `Meta.facts`.
+"""The facts of a measurement that are not in its tables, for each seed: the shape of `Meta.facts`.
 
 Three kinds of measurement have facts: a session with sojourn's server (`SessionFacts`, made by
 crates/live in session/facts.rs), a measurement of responsiveness (`RpmFacts`, crates/rpm in
@@ -359,7 +359,7 @@ class RpmFacts(AnyFacts):
 
 
 class ImportedServer(TypedDict):
-    """The server, as far as the file names it."""
+    """The server. A value that the file lacks is empty."""
 
     host: str
     address: str

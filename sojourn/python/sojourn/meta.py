@@ -33,7 +33,8 @@ class LinkInfo:
     qdisc: str
     """In tc's words: "fq_codel limit 10240p target 5ms"."""
     rate_bps: Count | None
-    """At the start, the lower of the transmitter's and the shaper's; None: no limit."""
+    """At the start of the run: the lower one of the transmitter's rate and the shaper's rate; None:
+    no limit."""
     delay_ns: Count = 0
     sampled: bool = True
     """Whether the table `queue` has rows for this link. A host's access link has none, because

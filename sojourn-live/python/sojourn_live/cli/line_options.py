@@ -51,7 +51,7 @@ def secret(help: str) -> Any:
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """The server at the other end of a line, beside its HOST."""
+    """Options for the server at the other end of a line; HOST is an argument."""
 
     port: int | None = option(
         "--port",

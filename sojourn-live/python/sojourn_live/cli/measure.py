@@ -99,7 +99,7 @@ class MarkOptions:
 
 @dataclass(frozen=True)
 class ResultOptions:
-    """Outputs of a measurement beside its Run, and its exit status."""
+    """Outputs of a measurement in addition to its Run, and its exit status."""
 
     title: str = options.option(
         "-t",

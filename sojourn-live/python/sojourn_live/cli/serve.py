@@ -28,7 +28,7 @@ def _cap(name: str, default: int, help: str) -> Any:
 
 @dataclass(frozen=True)
 class CapOptions:
-    """Limits of a client, beside bytes."""
+    """Limits of a client, except for bytes."""
 
     seconds: int = _cap(
         "--seconds",

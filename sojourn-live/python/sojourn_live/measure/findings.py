@@ -423,8 +423,8 @@ def one_path(run: Run) -> bool:
 
 
 def places(whole: Cut) -> list[Place]:
-    """The place of each load's queue, as far as several targets show it. A load in both directions
-    has two queues, so it is used only if neither direction was measured alone."""
+    """The place of each load's queue, if several targets show it. A load in both directions has two
+    queues, so it is used only if neither direction was measured alone."""
     if whole.idle is None:
         return []
     idle = {
@@ -450,8 +450,8 @@ ELSEWHERE, SERVER = 100, 1000
 
 
 def _hops(run: Run, target: str) -> int:
-    """A target's distance in routers, as far as the session knows it. Equal distances are ordered
-    by idle RTT."""
+    """A target's distance in routers, if the session knows it. Equal distances are ordered by idle
+    RTT."""
     for fact in run.meta.facts.values():
         if "probes" not in fact:
             continue

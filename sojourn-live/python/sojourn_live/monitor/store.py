@@ -1,4 +1,4 @@
-"""A monitor's store: an SQLite database of probes, their roll-ups and the traffic beside them.
+"""A monitor's store: an SQLite database of probes, their roll-ups and the traffic at the time.
 
 Every probe is kept for a window (`Keep.probes_s`). As it arrives it is also counted into one row
 for each second, 10 s, minute and hour. Such a row keeps its whole distribution (`rtt_histogram`),

@@ -7,6 +7,6 @@ text that is left has the table, three sentences with numbers and a formula.
 
 It states rates, packet size, buffer, RTTs, numbers of users and ADT's parameters. It does not state
 the TCP, the start of the flows, the length of a run, or the part of it that the means cover. The
-start of q_adt and RED's thresholds are missing, too. Some of these were searched for values near
-the table, and are marked as searched.
+start of q_adt and RED's thresholds are missing, too. A search found values of some of these that
+give numbers near the table; they are marked as searched.
 """

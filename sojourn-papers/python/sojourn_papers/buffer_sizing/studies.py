@@ -286,4 +286,4 @@ SWAPS: Mapping[str, Swap] = {
         for access in ACCESS
     },
 }
-"""Readings that were run; of the table, those of its first and last rows."""
+"""Readings that were run. For the table, only its first and last rows were run under them."""

@@ -263,7 +263,7 @@ def line(name: str, kbps: int) -> str:
 
 
 HOME_PRODUCTS = 2
-"""Length of a buffer of the home line in products of rate and RTT; found by search."""
+"""Length of the home line's buffers, in products of rate and RTT; a search found it."""
 
 
 def _edge(name: str, kbps: int, products: int = HOME_PRODUCTS) -> Changes:

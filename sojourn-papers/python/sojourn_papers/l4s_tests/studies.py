@@ -293,7 +293,7 @@ SINCE = _one_quick(
 
 EXACT: Changes = {"flow.*.jitter": "0 s"}
 LATE_MS = (0, 0.1, 0.5, 2)
-"""The searched values of the largest lateness of packets leaving their host, ms."""
+"""The values that the search tries for the longest delay of packets leaving their host, ms."""
 CHOSEN_LATE_MS = 0.5
 """The value in pair.toml."""
 

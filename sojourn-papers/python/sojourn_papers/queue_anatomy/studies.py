@@ -304,7 +304,7 @@ _LIMIT_SIZES = (
 )
 """Ring and qdisc: the points of figures 3 and 4 that show where drops rise, and where they end."""
 LIMIT_RATES = {"4.2 Mbit/s": 4.2, "4.86 Mbit/s": 4.86}
-"""Rates beside the main reading's: without contention, and with more."""
+"""Other rates than that of the main reading: without contention, and with more of it."""
 _LIMITS: Named = {
     limit_name(segments, ring, qdisc, believed): _limit(segments, ring, qdisc, believed)
     for segments in SEARCHED

@@ -4,9 +4,9 @@ A dumbbell with N FTP flows, a bottleneck of 45 Mbit/s and delay Tp, access dela
 tables: throughput over N at Tp = 80 and 250 ms, Jain's index over D at Tp = 75 and 250 ms. The
 source says that RED is slightly better.
 
-It states the rate, Tp, N, D and that ns-2 was used. The rest was searched: some 7000 settings, run
-in our engine, for throughput and fairness under Drop-Tail together, and checked with ns-2 itself.
-Each reading changes one parameter. It states two distances for Drop-Tail: from the 16 throughputs
-of cases 1 and 2, and from the 6 indices of cases 3 and 4. A distance is the root mean square of the
-logarithm.
+It states the rate, Tp, N, D and that ns-2 was used. A search found the rest: it ran some 7000
+settings in our engine, and compared throughput and fairness under Drop-Tail together. The result
+was checked with ns-2 itself. Each reading changes one parameter. It states two distances for
+Drop-Tail: from the 16 throughputs of cases 1 and 2, and from the 6 indices of cases 3 and 4. A
+distance is the root mean square of the logarithm.
 """

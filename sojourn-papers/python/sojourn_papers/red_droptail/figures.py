@@ -131,7 +131,7 @@ def searched_leads(_: Evidence) -> Figure:
     (chosen, *others) = search.points(4)
     plain: dict[str, Any] = {"linestyle": "none", "color": LOOKS[s.RED][0]}
     x, y = ([100 * off for off, _ in others], [lead for _, lead in others])
-    axes.plot(x, y, marker="o", markersize=3, label="a RED that was searched", **plain)
+    axes.plot(x, y, marker="o", markersize=3, label="a RED that the search tried", **plain)
     axes.plot(
         [100 * chosen[0]],
         [chosen[1]],

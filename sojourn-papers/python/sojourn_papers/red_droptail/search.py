@@ -1,6 +1,6 @@
 """Two searches. STARTS varies the start times of the flows and the length of the run. REDS looks
-for a RED whose lead over Drop-Tail is the source's; it varies thresholds, weight, probability,
-limit and length of the run. All other parameters are those of the main reading.
+for a RED with the source's lead over Drop-Tail; it varies thresholds, weight, probability, limit
+and length of the run. All other parameters are those of the main reading.
 
 sojourn reproduce --search red-droptail > searched.csv
 
@@ -56,7 +56,8 @@ CASES = {
 
 
 def reds() -> Iterator[str]:
-    """The searched settings of ns-2's RED, as discipline words; the automatic one first."""
+    """The settings of ns-2's RED that the search tries, as discipline words; the automatic one
+    first."""
     yield AUTOMATIC
     for (low, high), weight, probability in product(THRESHOLDS, WEIGHTS, PROBABILITIES):
         yield f"{AUTOMATIC} min {low} max {high} weight {weight:g} probability {probability:g}"
@@ -213,7 +214,7 @@ class Starts:
 
 
 def starts() -> list[Starts]:
-    """All searched starts, the nearest to Drop-Tail's cells first."""
+    """All start times that the search tried, the nearest to Drop-Tail's cells first."""
     found = [
         Starts(
             float(one["length_s"]),

@@ -1,7 +1,7 @@
 """Checks of the source's claims, in the order of its sections.
 
-Its latencies and losses are those of pings, as in its tables; its throughput is the link's. For its
-"CoDel" we use the queue of a few packets that its costs imply, and show tc's default beside it.
+Latencies and losses are those of pings, as in the source's tables; throughput is that of the link.
+For its "CoDel" we use the queue of a few packets that its costs imply, and show tc's default, too.
 """
 
 from __future__ import annotations

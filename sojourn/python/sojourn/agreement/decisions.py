@@ -19,7 +19,7 @@ in sum. The number of early drops and marks must match the sum of the probabilit
 computed at each arrival (`Draws`).
 
 fq_codel and fq_pie hash flows into queues. Ours uses the kernel's hash of each packet, so flows
-share a queue where they shared one of the kernel's. The memory limit of fq_codel counts the memory
+share a queue where they shared one in the kernel. The memory limit of fq_codel counts the memory
 that the kernel charged for each packet. A recording of an older sojourn has neither. Then no flows
 share a queue, and each packet takes as much memory as a datagram of its size.
 

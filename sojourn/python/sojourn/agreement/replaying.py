@@ -41,7 +41,7 @@ class NotCompared:
 
 @dataclass(frozen=True)
 class Replays:
-    """Each recorded queue beside ours."""
+    """Each recorded queue compared with ours."""
 
     queues: tuple[Compared, ...]
     recordings: tuple[Recording, ...]

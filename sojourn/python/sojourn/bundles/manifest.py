@@ -31,7 +31,7 @@ from sojourn.shapes import Count
 MANIFEST = "manifest.json"
 SCHEMA = "sojourn/manifest/1"
 LOCKED = ("sojourn", "numpy", "polars", "matplotlib")
-"""Packages whose versions it has, beside Python's."""
+"""Packages whose versions the manifest has, in addition to Python's version."""
 _PIECE = 1 << 20
 
 

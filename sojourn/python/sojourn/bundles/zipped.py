@@ -52,7 +52,7 @@ _KNOWN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGED = (zipfile.BadZipFile, struct.error, zlib.error, EOFError, ValueError, NotImplementedError)
 """The exceptions of zipfile for bytes that are not a zip."""
 _LARGE = 1 << 31
-"""Size from which a file's entry has the long form, bytes."""
+"""The entry of a file of at least this size has the long form; bytes."""
 
 
 def pack(folders: Sequence[Path], out: Path) -> Manifest:

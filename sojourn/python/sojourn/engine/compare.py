@@ -19,8 +19,8 @@ def variants(scenario: Scenario, qdiscs: Sequence[str], link: str | None = None)
 
 
 def contenders(scenario: Scenario, qdiscs: Sequence[str], link: str | None = None) -> Scenario:
-    """Returns the scenario as a sweep over these disciplines, beside its own sweep. The disciplines
-    vary fastest, so that compared variants stand together.
+    """Returns the scenario as a sweep over these disciplines, combined with its own sweep. The
+    disciplines vary fastest, so that compared variants follow each other.
 
     They replace the bottleneck's discipline in both directions, except in a direction that has one
     of its own; or that of one `link`, up or down. A scenario made of `[[link]]` tables needs
@@ -40,8 +40,8 @@ def with_discipline(scenario: Scenario, qdisc: str) -> Scenario:
 
 
 def taking_turns(scenario: Scenario, key: str, texts: Sequence[str]) -> Scenario:
-    """Returns the scenario as a sweep over these values of a key, beside its own sweep. They vary
-    fastest."""
+    """Returns the scenario as a sweep over these values of a key, combined with its own sweep. They
+    vary fastest."""
     plain = scenario.variants()[0]
     for text in texts:
         # Checked alone, so that an error message quotes the value and not its place in a sweep.

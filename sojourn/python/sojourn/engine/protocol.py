@@ -50,7 +50,7 @@ class Engine(Protocol):
 
     @property
     def version(self) -> str:
-        """Version of everything, beside the scenario, that a run's tables depend on."""
+        """Version of everything that a run's tables depend on, except the scenario."""
         ...
 
     @property
@@ -61,8 +61,8 @@ class Engine(Protocol):
 
     @property
     def build(self) -> str:
-        """Names, in 16 digits, everything beside the scenario and the seed that decides a run's
-        tables."""
+        """Names, in 16 digits, everything that decides a run's tables, except the scenario and the
+        seed."""
         ...
 
     def check(self, realised: Realised) -> None:

@@ -48,7 +48,8 @@ class Simulator:
 
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         """See `Engine.tables`."""
-        # The core runs on this thread, which does nothing else: the thread's CPU time is the run's.
+        # The core runs on this thread, which does nothing else. So the thread's CPU time is that of
+        # the run.
         own = _own_code(realised)
         began = time.thread_time_ns()
         try:

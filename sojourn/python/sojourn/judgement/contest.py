@@ -78,7 +78,8 @@ class Contest:
     runs: tuple[str, ...]
     """The labels of the Runs, best first by the first deciding quantity."""
     called: dict[str, str]
-    """The name of each Run here: its label, or its choices beside other contests: "fq_codel"."""
+    """The name of each Run here: its label; or only its choices ("fq_codel"), if there are several
+    contests."""
     seeds: int
     """The number of seeds of the Run with fewest."""
     samples: int

@@ -170,8 +170,8 @@ class Former:
 
 
 def _table(thing: TcObject) -> int | None:
-    """The number of the hash table that a filter of u32 stands for; None: it is not a table. Tables
-    from 0x800 on are the kernel's own."""
+    """The number of the hash table that a filter of u32 stands for; None: it is not a table. The
+    kernel makes tables from 0x800 on."""
     return (
         thing.handle >> 20
         if thing.kind == "u32" and thing.handle and not thing.handle & 0xFFFFF

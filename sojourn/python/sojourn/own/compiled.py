@@ -55,7 +55,7 @@ _LOCK = threading.Lock()
 
 
 def code_of(links: Sequence[Link]) -> dict[str, _core.OwnCode]:
-    """Returns the code of each discipline of one's own of these links, by its text, for `_core.run`
+    """Returns the code of the links' own disciplines (user-written), by its text, for `_core.run`
     and `_core.replay`.
 
     Raises:
@@ -70,7 +70,7 @@ def code_of(links: Sequence[Link]) -> dict[str, _core.OwnCode]:
 
 
 def controls_of(flows: Sequence[Flow]) -> dict[str, _core.OwnControlCode]:
-    """Returns the code of each congestion control of one's own of these flows, by its text, for
+    """Returns the code of the flows' own congestion controls (user-written), by its text, for
     `_core.run`.
 
     Raises:
@@ -173,7 +173,7 @@ def _controls(flows: Sequence[Flow]) -> Iterator[tuple[str, _Own]]:
 
 
 def maker(realised: Realised) -> str:
-    """Names everything beside the text that decides what code of one's own does: this package and
+    """Names everything except the text that decides what code of one's own does: this package and
     numba; empty if there is no such code."""
     return _maker() if any_own(realised) else ""
 

@@ -424,7 +424,7 @@ class _Class:
             raise self.file.refuse(statement, f"{name} is never called", hint or "leave it out")
         if name == "random":
             raise self.file.refuse(
-                statement, "self.random() is the engine's", "choose another name"
+                statement, "the engine provides self.random()", "choose another name"
             )
         self._new(statement, name)
         if name in self.file.functions:

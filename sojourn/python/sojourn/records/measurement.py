@@ -28,7 +28,7 @@ EMPTY = ("drops", "sojourn", "rtt", "transfers")
 
 @dataclasses.dataclass(frozen=True)
 class MeasurementSettings:
-    """What a measurement needs beside its plan."""
+    """What a measurement needs in addition to its plan."""
 
     repeats: int = 1
     out: Path | None = None

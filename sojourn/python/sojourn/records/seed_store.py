@@ -17,7 +17,7 @@ running process can exceed the bound by at most a ticket and the seed that it is
 processes are killed. A file that is removed while another process reads it stays until it is
 closed.
 
-The store belongs to one user: a folder that others may write to, or that is another user's, is not
+The store belongs to one user. A folder that others may write to, or that others own, is not
 used. Nothing depends on it. A file that can't be read counts as missing, and a seed that can't be
 written is not stored.
 """
@@ -350,7 +350,7 @@ def _unused(folder: Path, bound: int) -> str:
         return f"can't read it: {error.strerror or error}"
     if hasattr(os, "geteuid"):
         if found.st_uid != os.geteuid():
-            return "it is another user's"
+            return "it belongs to another user"
         if found.st_mode & 0o022:
             return "others may write to it"
     return ""

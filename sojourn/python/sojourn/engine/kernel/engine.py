@@ -40,7 +40,7 @@ SOURCES = (
     ("scenario", "linux.py"),
     ("scenario", "tcp.py"),
 )
-"""Files that decide the tables, beside those of this folder."""
+"""Files that decide the tables, in addition to those of this folder."""
 LEAST_WALL_S = 600.0
 WALL_PER_SECOND = 60.0
 """Limit of wall-clock time for each second of the run. The slowest guest takes a tenth of it at 200

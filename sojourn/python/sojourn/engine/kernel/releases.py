@@ -24,7 +24,7 @@ class Release:
     suite: str | None
     """Debian's suite with its source; None: the suite that this host's apt uses."""
     config: tuple[str, ...]
-    """Settings of the kernel's configuration beside uml.config, which both have."""
+    """Settings of the kernel's configuration in addition to uml.config, which both releases use."""
     steps: int
     """Approximate number of lines that make prints in a build."""
     arguments: tuple[str, ...] = ()

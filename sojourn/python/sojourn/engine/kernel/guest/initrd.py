@@ -24,8 +24,8 @@ def base(
 ) -> bytes:
     """The archive that all runs of a guest begin with. `extra`: additional entries of this guest.
 
-    iproute2 is the host's. If the host has none, its package is fetched (or taken from `given`) and
-    unpacked into `scratch`.
+    The guest uses the host's iproute2. If the host has none, its package is fetched (or taken from
+    `given`) and unpacked into `scratch`.
     """
     roots = [Path("/")]
     found = [_find(name, roots) for name in ("ip", "tc")]

@@ -294,8 +294,8 @@ def unready() -> str | None:
 
 @once
 def decides() -> bytes:
-    """QEMU's version and command line, on which a run's bytes depend beside the guest's files, the
-    scenario and the seed."""
+    """QEMU's version and command line. A run's bytes depend on them, on the guest's files, on the
+    scenario and on the seed."""
     try:
         version = subprocess.run(
             [EMULATOR, "--version"], env={"PATH": host.PATH}, capture_output=True, check=False

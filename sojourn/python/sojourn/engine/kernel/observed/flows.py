@@ -1,9 +1,9 @@
 """The rows of a flow: its totals, its time line, its probes.
 
-TCP's numbers are those of TCP_INFO. RTT samples are the kernel's own, one for each ACK of new data,
-where the guest's log has them. Other kernels report the *smoothed* RTT only. That is another
-quantity, so they have no RTT samples here. For UDP and video the histogram has each packet's
-one-way delay.
+TCP's numbers are those of TCP_INFO. If the guest's log has RTT samples, these are the samples that
+the kernel took, one for each ACK of new data. Other kernels report the *smoothed* RTT only. That is
+another quantity, so they have no RTT samples here. For UDP and video the histogram has each
+packet's one-way delay.
 
 `received_packets` of TCP is what its sender knows to have been delivered. Two numbers are not
 available: entries into fast recovery, and timeouts before Linux 6.7.

@@ -2,7 +2,7 @@
 
 - Sojourn, arrivals, departures, drops, and the backlog between samples are from the link's packets.
   The guest's program has added these up as they passed (crates/guest, watch.rs).
-- The backlog and the discipline's own state in the time line are the kernel's, at each sample.
+- At each sample the kernel reports the backlog and the discipline's own state of the time line.
 - Bytes on the wire, losses and the ring are the card's counters, where there is a card.
 
 Linux does not report red's average queue or fq_codel's CoDel counts.

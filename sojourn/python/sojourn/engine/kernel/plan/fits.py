@@ -37,7 +37,7 @@ LEAST_DATAGRAM = 32
 
 Wiring = Literal["simnic", "veth"]
 TargetKernel: TypeAlias = tuple[Wiring, bool, LinuxVersion]
-"""How links are wired, whether the kernel is the run's own, and its version."""
+"""How links are wired, whether the kernel serves this run only (a guest), and its version."""
 
 ACCECN: LinuxVersion = (7, 0)
 """The first Linux with accurate feedback (tcp_ecn 3)."""
