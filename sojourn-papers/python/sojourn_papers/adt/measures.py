@@ -1,6 +1,6 @@
 """The measures: the paper's five columns, and q_adt and the queue over time.
 
-    utilisation     bits that left the bottleneck over those it could have carried, %
+    utilisation     bits that the bottleneck sent over the bits that it could have carried, %
     loss            packets dropped at the bottleneck over those that arrived, %
     delay           mean time from enqueue to dequeue, over all packets, ms
     fairness        Jain's index over the goodput of all TCP users

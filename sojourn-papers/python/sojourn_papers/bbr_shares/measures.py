@@ -3,8 +3,8 @@
 share      the goodput of BBR's flows over that of all flows, percent
 ping       the 95th percentile of the ping's RTT less its RTT without load, ms
 queue      the mean backlog, packets
-seen       the backlog when BBR measures the RTT, packets: in each of its pauses the least while it
-           has at most as much in flight as in a pause, and of these the mean
+seen       the backlog when BBR measures the RTT, packets: the least in each of BBR's pauses
+           (ProbeRTT), and the mean over the pauses
 in flight  BBR's mean packets in flight, and its window, the cap on them
 """
 
@@ -98,9 +98,10 @@ class Assumed:
     share: float
     """BBR's share, from 0 to 1."""
     full: float
-    """The mean queue over its length."""
+    """The mean backlog over the queue's limit."""
     seen: float
-    """The queue when BBR measures the RTT, over CUBIC's mean part of it and BBR's four packets."""
+    """The backlog when BBR measures the RTT, over the sum of CUBIC's mean part of the backlog and
+    BBR's four packets."""
     flown: float
     """Packets in flight over the window."""
     believed: float
@@ -108,7 +109,7 @@ class Assumed:
 
     @property
     def kept(self) -> float:
-        """Packets in flight over that product."""
+        """Packets in flight over twice the product of BBR's rate and that RTT."""
         return self.flown * self.believed
 
 

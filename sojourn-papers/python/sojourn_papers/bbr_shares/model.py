@@ -26,9 +26,10 @@ def share(
     """The share of the link that `flows` flows of BBR have together, by the depth of the FIFO in
     bandwidth-delay products.
 
-    The model assumes three measurable factors to be one. `full` is the mean queue over the queue's
-    length. `seen` is the queue when BBR measures the RTT, over the others' mean part of it. `kept`
-    is BBR's packets in flight over twice the product of its rate and that RTT, pauses included.
+    The model assumes three measurable factors to be one. `full` is the mean backlog over the
+    queue's limit. `seen` is the backlog when BBR measures the RTT, over the mean backlog of the
+    other flows. `kept` is BBR's packets in flight over twice the product of its rate and that RTT,
+    pauses included.
     """
     queue = full * depth * bdp_packets
     measured = (1 + full * depth) / (2 * (kept or 1.0))

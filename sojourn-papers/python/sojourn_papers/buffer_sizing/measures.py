@@ -1,7 +1,7 @@
 """The measures: the link's utilisation, its mean queue, the completion time of short flows, and
 from these the least buffer for a wanted utilisation.
 
-    utilisation    bits that left the bottleneck over those it could have carried, %
+    utilisation    bits that the bottleneck sent over the bits that it could have carried, %
     queue          mean over time, packets
     completion     from the first packet of a short flow to the acknowledgement of its last, s
     period         from one loss of a single flow to its next, s

@@ -174,8 +174,8 @@ _RTT_S, _PAUSE_S = 0.1, 2.0
 
 
 def users(packets: int, mbps: int) -> int:
-    """The number of users whose flows of this length load the link: each sends one flow in a pause
-    plus one RTT for each burst."""
+    """The number of users whose flows of this length load the link. A user sends one flow in each
+    cycle, which takes a pause and one RTT for each burst."""
     a_second = LOAD * mbps * 1e6 / (packets * 12_000)
     return round(a_second * (_PAUSE_S + _RTT_S * len(model.bursts(packets))))
 
@@ -194,7 +194,7 @@ def _shorts(packets: int, mbps: int) -> dict[str, object]:
 
 
 ENOUGH = round(model.enough(14, LOAD, 0.025))
-"""Buffer of flows of 14 packets: exceeded with the report's probability 0.025."""
+"""The buffer that flows of 14 packets exceed with a probability of 0.025, as in the report."""
 SHORT = Study(
     "short",
     "Short flows at a load of 0.8 (figures 10 and 12)",

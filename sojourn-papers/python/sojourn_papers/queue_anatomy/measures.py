@@ -99,8 +99,8 @@ def retransmissions(seed: Seed) -> float:
 
 
 def needless(seed: Seed) -> float:
-    """Retransmissions without a lost packet, as a share of all; 0 for a handful, whose share means
-    nothing."""
+    """Retransmissions without a lost packet, as a share of all; 0 if there are fewer than `HANDFUL`,
+    because their share means nothing."""
     again = retransmissions(seed)
     return max(0.0, again - _files(seed, "lost_packets")) / again if again >= HANDFUL else 0.0
 

@@ -60,7 +60,8 @@ def one_interface_mbps(contended: bool) -> float:
 
 
 SEGMENTS = 128
-"""The limit of `limited`. +585 % are 6.85 rings of 512, 3507 packets or 30 windows of 117."""
+"""The limit of `limited`. The source's +585 % are 6.85 rings of 512: 3507 packets in all, which are
+30 windows of 117."""
 SEARCHED = (44, 64, 90, 117, 146, 200)
 """The other limits tried, segments: 64 kB (no window scaling) to 290 kB."""
 RECEIVE_BUFFER = "6472 KiB"

@@ -178,7 +178,7 @@ STEADY_QUEUES = {
     RED: f"red variant ns2 limit {STEADY_PLACES} adaptive packets mean_bytes 1500",
     DROP_TAIL: f"pfifo limit {STEADY_PLACES}",
 }
-"""Adaptive RED with automatic thresholds (target delay 5 ms), and the same buffer without."""
+"""Adaptive RED with automatic thresholds (target delay 5 ms), and a FIFO with the same buffer."""
 
 
 def _steady(tp: int, n: int, queue: str) -> dict[str, Any]:

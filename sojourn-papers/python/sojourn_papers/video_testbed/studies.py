@@ -6,13 +6,13 @@ probe. They follow from its numbers:
 
     load      RED's queue stays short, so its loss is the overload: offered = carried / (1 - lost):
               1911 / 0.77 = 2482, 1521 / 0.73 = 2084, 1198 / 0.66 = 1815 kbit/s
-    scenes    RED carried 95.5, 95 and 99.8 %, and its least latency at 250 and 200 is an empty
-              queue's: the film has quiet passages. One shape fits all three: two thirds of the mean
-              rate in a quarter of its time leaves 4.5, 3.5 and 0 % idle
-    limits    the largest latency under Drop Tail times the rate is the full queue: 1.64, 1.89 and
-              1.37 MB
-    shaper    RED's least latency, 0.5 ms, is that of a single ping on the wire of 100 Mbit/s: a
-              token bucket, and not a slow link
+    scenes    RED carried 95.5, 95 and 99.8 %, and its least latency at 250 and 200 is that of an
+              empty queue: the film has quiet passages. One film fits all three: for a quarter of
+              the time its rate is two thirds of the mean. This leaves 4.5, 3.5 and 0 % idle
+    limits    the largest latency under Drop Tail times the rate is the size of the full queue:
+              1.64, 1.89 and 1.37 MB
+    shaper    RED's least latency, 0.5 ms, is that of a single ping on the wire of 100 Mbit/s. So
+              the shaper is a token bucket, and not a slow link
     RED       its mean latencies at 150 and 200 are 67 and 47 kB of queue, its largest at 150 is
               100 kB: thresholds up to 90 kB
     probe     "xmt rcv %loss" is the summary of fping, which forgets a ping after 10 s and doesn't
@@ -48,8 +48,8 @@ LIMIT = {250: 1250, 200: 1430, 150: 1000}
 """Bottleneck -> Drop Tail's limit in packets. Our frames end in a shorter packet, 1322 B in the
 mean."""
 FIRST_PING = {250: 3, 200: 10, 150: 7}
-"""Bottleneck -> seconds from the video's start to the first ping: the least latency under Drop Tail
-over the queue's growth."""
+"""Bottleneck -> seconds from the video's start to the first ping: the least latency under Drop
+Tail, divided by the growth of the latency per second."""
 
 RED = "red limit 400000 min 10000 max 90000 avpkt 1000 burst 39 probability 0.3"
 RED_ADAPTIVE = "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 adaptive bandwidth 10Mbit"
@@ -262,7 +262,7 @@ _FUTURE_QUICK = tuple(
 # ---------------------------------------------------------------------------------------- overload
 
 OVERLOADS = (1.1, 1.25, 1.5, 2.0)
-"""Offered over the link's rate."""
+"""The offered rate over the link's rate."""
 CAPACITY = 2_000_000 / (8 * 1370)
 """Packets a second of 1370 B at 2000 kbit/s."""
 INTERVAL_S = 0.1
