@@ -115,8 +115,8 @@ class Number:
     """What was set or found by a search, or from what it follows; needed except for predictions."""
     relation: Relation = "="
     against: tuple[str, ...] = ()
-    """Numbers that this one stands to in an order: where the value isn't reproduced, the order may
-    still hold."""
+    """Numbers with which this one is ordered. If the value is not reproduced, the order may still
+    hold."""
     reason: str = ""
     """Why it is not reproduced, found by experiment; shown only if it is not. What other readings
     give is in the matrix."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 )
 @options.block(
     options.OutputOptions,
-    out="Folder of the Run, or file of the scenario; of several files a folder for all. [default: runs/<file>; the scenario's name is the file's]",
+    out="Folder of the Run, or file of the scenario; with several FILEs, a folder for all of them. [default: runs/<file> for a Run, <file>.toml for a scenario]",
 )
 @options.one(options.TalkOptions, "quiet")
 def import_(paths: tuple[Path, ...], output: options.OutputOptions, quiet: bool) -> None:
@@ -44,7 +44,7 @@ def import_(paths: tuple[Path, ...], output: options.OutputOptions, quiet: bool)
 
 
 def _stem(content: Content) -> str:
-    """The name of what is written: the file's, without its endings."""
+    """The name of the result: that of the file, without its endings."""
     from sojourn.figures import slug
 
     name = content.name
@@ -82,7 +82,7 @@ def _measured(
 def _write(
     content: Content, texts: Texts, output: options.OutputOptions, *, several: bool, quiet: bool
 ) -> None:
-    """Writes a scenario or a trace, and says what of the file is not in it."""
+    """Writes a scenario or a trace, and prints which parts of the file are not in it."""
     folder = output.out if several and output.out is not None else Path()
     name = _stem(content)
     first = next(iter(texts.files))

@@ -1,6 +1,6 @@
 """Which files a program needs: its interpreter and shared libraries, found by reading ELF files.
 
-Source: the ELF-64 specification (gABI) and ld.so(8). A library is searched in the RUNPATH or RPATH
+Source: the ELF-64 specification (gABI) and ld.so(8). A library is looked up in the RUNPATH or RPATH
 of the file that needs it ($ORIGIN is expanded), then in the loader's default directories. A guest
 has no ld.so.cache, and its loader finds each library under the same path.
 """
