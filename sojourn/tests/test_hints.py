@@ -54,7 +54,7 @@ def test_a_key_of_another_table_is_answered_with_that_table() -> None:
     assert in_flow('tcp = { rate = "1 Mbit/s" }') == (
         "rate is a key of a [[flow]] of kind udp, onoff or video, and of [bottleneck]"
     )
-    assert in_flow("tcp = { ecn = true }") == "ecn belongs to the flow itself, beside tcp"
+    assert in_flow("tcp = { ecn = true }") == "ecn is a key of the flow itself, not of its tcp"
     assert in_flow('up.rate = "1 Mbit/s"').endswith('a flow has direction = "up" or "down"')
     assert in_link("record.queue = 3") == "record is a table of the whole file: [record]"
     assert in_link('file = "a.pcapng"') == "file is a key of a [[flow]] of kind capture"

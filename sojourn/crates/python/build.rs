@@ -4,8 +4,8 @@
 //! those of a table's file, `METRICS` those of a seed's numbers, `BUILD` all crates. Each covers
 //! Cargo.lock and the workspace's manifest, too. A name is the first 16 digits of a SHA-256 over
 //! each file's path, size and content, in the order of the paths. The manifest and the lock file
-//! are the repository's, the crates those of the folder `sojourn`. `conftest.py` computes `BUILD`
-//! from the tree and refuses to test another build.
+//! are at the top of the repository, the crates in its folder `sojourn`. `conftest.py` computes
+//! `BUILD` from the tree and refuses to test another build.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};

@@ -158,7 +158,7 @@ impl Outcome {
     }
 }
 
-/// The facts beside the tables: `sojourn.facts.RpmFacts` with the same names.
+/// The facts that are not in the tables: `sojourn.facts.RpmFacts` with the same names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[allow(missing_docs)]
 pub struct Facts<'a> {

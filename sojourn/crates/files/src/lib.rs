@@ -22,7 +22,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type};
 use tables::{Column, Kind, NONE, Schema, Table};
 
-/// Rows from which zstd shrinks a column by more than it costs.
+/// A column of this many rows or more is compressed: zstd then saves more than it costs.
 const WORTH_COMPRESSING: usize = 512;
 /// Rows of a row group: the part that a reader reads at once, with a thread for each column.
 const GROUP_ROWS: usize = 1 << 18;

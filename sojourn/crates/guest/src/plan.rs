@@ -31,7 +31,8 @@ pub struct Plan {
     /// Start of the measured time, ns: totals exclude everything before.
     pub warmup_ns: u64,
     /// Wait between the end of the set-up and time 0, ns: carriers come up, addresses become
-    /// usable. The start then waits some hundred ms more for a timer tick.
+    /// usable. Time 0 is at a tick of the kernel's timers, so the wait is longer by some hundred ms
+    /// (`Clock::starting_with_tick`).
     pub settle_ns: u64,
     /// Wait after the end, ns, for packets in flight: taps continue, sources and samples stop.
     pub linger_ns: u64,
@@ -60,9 +61,9 @@ pub struct Plan {
     pub sample: Sample,
     /// Destination of the results.
     pub output: Output,
-    /// A short run in its own namespaces before the main run, which checks that this kernel keeps
-    /// time here. Its results are in the same archive under `check/`, and its index is in the main
-    /// index. Modules, deadline and output are those of the main run.
+    /// A short run in its own namespaces before the main run. It checks that this kernel keeps time
+    /// on this host. Its results are in the same archive under `check/`; the archive's index has
+    /// them under `check`. Modules, deadline and output are those of the main run.
     #[serde(default)]
     pub check: Option<Box<Plan>>,
 }
@@ -134,8 +135,8 @@ pub struct Device {
     pub gauges: Vec<String>,
 }
 
-/// A queue whose packets are recorded: by the log of its simulated card, or by taps. `watch` adds
-/// up the events.
+/// A queue whose packets are recorded: by the log of its simulated card, or by packet sockets
+/// (`taps`). `watch` makes statistics of these records.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tap {
@@ -147,9 +148,9 @@ pub struct Tap {
     pub out: bool,
     /// One row per packet is kept.
     pub rows: bool,
-    /// The card's number in the log; `None` if there are taps.
+    /// The card's number in the log; `None` if packet sockets record.
     pub card: Option<u16>,
-    /// The taps; `None` if there is a card.
+    /// The places of the packet sockets; `None` if a card's log records.
     pub seen: Option<Stages>,
 }
 
@@ -169,13 +170,14 @@ pub struct HeaderTap {
 
 /// The places at which a queue's packets are captured. Stage 0 sees every packet before the queue,
 /// stage 1 after it, further stages later (the far end of the wire). A packet that is missing at a
-/// stage was dropped before it. If nothing waits in the queue, there is no stage before it, and the
-/// first stage is called `after`.
+/// stage was dropped before it. A link on which no packet waits has no stage before the queue: its
+/// first stage is `after`.
 ///
-/// Before the queue: a packet socket captures what a device *receives*, and what it sends *after*
-/// the qdisc. So stage 0 is either the ingress of a router (`in`), or a copy made before the qdisc,
-/// captured at M (`out`): `tc filter ... egress ... action mirred egress mirror dev M` under
-/// clsact. The copy works for any qdisc, including a host's own.
+/// A packet socket captures the packets that a device *receives*, and those that it sends, *after*
+/// the qdisc. So there are two ways to capture before the queue: at the ingress of a router (`in`);
+/// or copies of the packets, which tc mirrors before the qdisc to a device M, at M (`out`). The
+/// filter is `tc filter ... egress ... action mirred egress mirror dev M` under clsact. Copies work
+/// for any qdisc, including a host's own.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stages {
@@ -190,11 +192,12 @@ pub struct Stages {
     pub delay_ns: u64,
     /// The wire loses packets: a packet that is missing at the far end is lost.
     pub loses: bool,
-    /// The discipline's drops: packets that are missing after the queue.
+    /// How the discipline drops, to find the times at which missing packets were dropped.
     pub drops: Drops,
 }
 
-/// Drop behaviour of a discipline, as far as taps can't observe it.
+/// Drop behaviour of a discipline. Taps see which packets are missing after the queue, but not when
+/// they were dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Drops {
@@ -371,8 +374,8 @@ pub struct Sample {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Output {
-    /// Modules to load after the measurement, before the others (virtio, which must not be loaded
-    /// earlier).
+    /// Modules to load after the measurement, before the results are written (virtio, which must
+    /// not be loaded earlier).
     pub modules: Vec<String>,
     /// A file system to mount after the measurement (UML: hostfs).
     pub mount: Option<Mount>,
@@ -526,11 +529,11 @@ impl Flow {
         }
         let is_tcp = self.traffic.protocol() == Protocol::Tcp;
         if self.ds & 3 != 0 && is_tcp {
-            return Err(format!("ds: {} has ECN bits; TCP's are each packet's own", self.ds));
+            return Err(format!("ds: {} has ECN bits; for TCP the kernel sets them", self.ds));
         }
         if self.jitter_ns > 0 && is_tcp {
             return Err(
-                "jitter_ns: TCP's packets are the kernel's; a netem on the sender's device delays them"
+                "jitter_ns: the kernel sends TCP's packets; delay them with netem on the sender's device"
                     .into(),
             );
         }
@@ -740,7 +743,7 @@ pub(crate) mod tests {
                     "to": {"namespace": "b", "address": "10.0.0.2"}, "port": 1, "start_ns": 0, "stop_ns": null, "ds": 3,
                     "jitter_ns": 0, "traffic": {"kind": "bulk", "bytes": null,
                         "tcp": {"congestion": null, "mss": null, "window_bytes": null}}}),
-                "flows[0]: ds: 3 has ECN bits; TCP's are each packet's own",
+                "flows[0]: ds: 3 has ECN bits; for TCP the kernel sets them",
             ),
             (
                 "/flows/0",
@@ -748,7 +751,7 @@ pub(crate) mod tests {
                     "to": {"namespace": "b", "address": "10.0.0.2"}, "port": 1, "start_ns": 0, "stop_ns": null, "ds": 0,
                     "jitter_ns": 5, "traffic": {"kind": "bulk", "bytes": null,
                         "tcp": {"congestion": null, "mss": null, "window_bytes": null}}}),
-                "flows[0]: jitter_ns: TCP's packets are the kernel's",
+                "flows[0]: jitter_ns: the kernel sends TCP's packets",
             ),
             ("/flows/0/port", json!(0), "flows[0]: port: 0 is not a valid port"),
             (

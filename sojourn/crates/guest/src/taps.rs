@@ -184,8 +184,8 @@ impl Follower {
         Ok(json!(stages))
     }
 
-    /// Returns how many packets one tap may have captured and another not, because all were closed
-    /// after the run: those of the last blocks.
+    /// Returns how many packets one tap may have captured and another not. These are the packets of
+    /// the last blocks, because the taps are closed one after the other when the run has ended.
     fn cut_off(&self, end: i64) -> u64 {
         let last = self.journeys.rows().map(|row| row.times[0]).max().unwrap_or(NEVER);
         let since = last - 2 * i64::from(tap::RETIRE_MS) * 1_000_000;

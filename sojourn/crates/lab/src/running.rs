@@ -188,7 +188,7 @@ impl Running {
     }
 }
 
-/// The run, as far as numbers depend on it.
+/// The facts of the run that numbers depend on.
 fn about(run: &realised::Run) -> About {
     let link =
         |link: &realised::Link| LinkAbout { name: link.name.clone(), qdisc: link.qdisc.text() };

@@ -238,8 +238,8 @@ struct Gate {
 }
 
 impl Gate {
-    /// The time since when a packet may pass, if one may by `now`; the transmitter is free from
-    /// `free` on.
+    /// The earliest time at which a packet may pass, if that is not after `now`. The transmitter is
+    /// free from `free` on.
     #[inline]
     fn opened_by(&mut self, now: Time, free: Time) -> Option<Time> {
         let below = match &mut self.ring {
@@ -668,8 +668,8 @@ impl<B: Body> Link<B> {
         self.advance_through_gate(now, out);
     }
 
-    /// The time since when the gate, open by `now`, finds the discipline empty. Below a shaper it
-    /// never dequeues then.
+    /// The time at which the gate opened and found the discipline empty, if that is not after
+    /// `now`. `None` below a shaper, which does not dequeue from an empty discipline.
     fn asks_in_vain(&mut self, now: Time) -> Option<Time> {
         let gate = self.gate.as_mut().filter(|gate| gate.shaper.is_none())?;
         if self.backlog.packets > 0 { None } else { gate.opened_by(now, self.free_at) }

@@ -78,7 +78,7 @@ pub struct Ring {
     out: usize,
     /// The time of the next interrupt; `NEVER`: every completion is reported.
     interrupt_at: Time,
-    /// The time since when it accepts packets; undefined while it accepts none.
+    /// The time at which it began to accept packets; undefined while it accepts none.
     open_since: Time,
     backlog: Backlog,
     backlog_since: Time,
@@ -139,7 +139,7 @@ impl Ring {
         self.slots.iter().filter(|slot| slot.begins > now).map(|slot| slot.wire_bytes).sum()
     }
 
-    /// The time since when it accepts packets, if it does by `now`.
+    /// The time at which it begins to accept packets, if that is not after `now`.
     #[inline]
     pub fn opened_by(&mut self, now: Time) -> Option<Time> {
         while !self.is_open() {

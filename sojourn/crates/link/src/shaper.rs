@@ -75,8 +75,8 @@ impl Shaper {
         self.rate
     }
 
-    /// The time from which a packet may leave: in the past, or the time at which tokens will be 0
-    /// again.
+    /// The earliest time at which a packet may leave: in the past, or the time at which tokens will
+    /// be 0 again.
     #[inline]
     pub fn ready_at(&self) -> Time {
         self.counted + Span(self.tokens.min(0).unsigned_abs())

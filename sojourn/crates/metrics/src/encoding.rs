@@ -1,4 +1,5 @@
-//! Encodes a `Value` as bytes, bit by bit, NaN too: for a store of numbers beside their tables.
+//! Encodes a `Value` as bytes, bit by bit, NaN too. The store keeps numbers in this form with the
+//! tables that they were computed from.
 //!
 //! A value is a letter and its content. A number is 8 bytes; a text is its length and its bytes; a
 //! list is its length and its values. An object is its length and, for each entry, a text and a
@@ -17,7 +18,7 @@ impl Value {
         out
     }
 
-    /// Decodes the bytes of `to_bytes`; `None`: they are not.
+    /// Decodes the bytes of `to_bytes`; `None`: `to_bytes` did not write these.
     pub fn from_bytes(bytes: &[u8]) -> Option<Value> {
         let mut rest = Rest(bytes);
         let value = rest.value(DEEPEST)?;

@@ -11,7 +11,7 @@ use crate::value::{Count, Sometimes, numbers};
 use crate::voice::mos;
 use crate::{goodput_mbps, jain, ratio, utilisation};
 
-/// The run, as far as numbers depend on it.
+/// The facts of the run that numbers depend on.
 #[derive(Clone, Debug, Deserialize)]
 #[allow(missing_docs)]
 pub struct About {

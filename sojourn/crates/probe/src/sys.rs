@@ -665,8 +665,8 @@ impl Batch {
         self.take(fd, 0)
     }
 
-    /// Like `receive`, but receives errors (IP_RECVERR): the sent datagrams, as far as ICMP quotes
-    /// them, without IP and UDP headers, with the address they were sent to.
+    /// Like `receive`, but receives errors (IP_RECVERR): the part of each sent datagram that ICMP
+    /// quotes, without IP and UDP headers, with the address it was sent to.
     pub fn receive_errors(&mut self, fd: &impl AsRawFd) -> io::Result<usize> {
         self.take(fd, libc::MSG_ERRQUEUE)
     }

@@ -2,8 +2,8 @@
 //!
 //! New kernels have appended fields to the struct and have never changed the earlier ones. So the
 //! fields are read by offset from the bytes that the kernel returned. The part up to the send
-//! window (Linux 5.4) is required; later fields are `None` on a kernel that lacks them. Names and
-//! units are the kernel's, with the unit in the name.
+//! window (Linux 5.4) is required; later fields are `None` on a kernel that lacks them. Fields have
+//! the kernel's names and units, with the unit in the name.
 
 use std::io;
 use std::os::fd::AsRawFd;

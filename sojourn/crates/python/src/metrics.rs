@@ -131,7 +131,7 @@ fn value(from: &Bound<'_, PyAny>) -> PyResult<Value> {
         return Ok(Value::Real(from.extract()?));
     }
     Err(PyValueError::new_err(
-        "only dicts, lists, texts, numbers and None can be numbers of a seed",
+        "the numbers of a seed may contain only dicts, lists, texts, numbers and None",
     ))
 }
 

@@ -17,7 +17,7 @@
 //!
 //! Source: S. Kunniyur and R. Srikant, "Analysis and design of an adaptive virtual queue (AVQ)
 //! algorithm for active queue management", SIGCOMM 2001 (IEEE/ACM Transactions on Networking 12(2),
-//! 2004). The names are the paper's. So are gamma 0.98, alpha 0.15 and a buffer of 100 packets.
+//! 2004). From it are the names, gamma 0.98, alpha 0.15 and a buffer of 100 packets.
 //!
 //! Deviations and readings: at the start C~ is C, and the virtual queue is empty. While the rate is
 //! unknown or zero there is no virtual queue. Every packet that arrives changes C~, also one that

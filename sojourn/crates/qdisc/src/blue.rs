@@ -8,8 +8,8 @@
 //!
 //! Source: W. Feng, D. Kandlur, D. Saha and K. Shin, "BLUE: a new class of active queue management
 //! algorithms", University of Michigan CSE-TR-387-99 (1999). By the same authors: "The BLUE active
-//! queue management algorithms", IEEE/ACM Transactions on Networking 10(4), 2002. The names p_m,
-//! d1, d2 and freeze_time are the paper's; the defaults are ours.
+//! queue management algorithms", IEEE/ACM Transactions on Networking 10(4), 2002. The paper has the
+//! names p_m, d1, d2 and freeze_time; the defaults are ours.
 //!
 //! Deviations: an idle period is one event, however long it lasts. The variant that raises p when
 //! the queue exceeds a length L is not implemented: here L is the limit.

@@ -35,7 +35,7 @@
 //! `ns3`.
 //!
 //! Deviations: Linux counts ticks in 32 bits with signed comparison, ns-3 in 32 bits without (it
-//! fails after 4398 s). Ticks are u64 here; decisions are Linux's while the times compared are less
+//! fails after 4398 s). Ticks are u64 here; decisions equal Linux's while compared times are less
 //! than 2^31 ticks (2199 s) apart. RFC 8289 only drops; with `ecn` the rfc variant marks where it
 //! would drop, one packet per dequeue, as Linux does. Linux may count a second mark (ce_threshold)
 //! on a packet it has just marked; here a packet is marked once. ns-3's ce_threshold works only

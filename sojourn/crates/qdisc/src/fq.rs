@@ -20,10 +20,10 @@
 //! - The timer for throttled flows expires up to `timer_slack` late.
 //! - `ce_threshold` counts from the time at which a packet was due, not from its arrival.
 //!
-//! Deviations: a flow is never forgotten, where Linux forgets one that is idle for 3 s when it
-//! meets it (fq_gc); so the number of `buckets` has no effect. A packet received from a wire has no
-//! departure time from its sender, so `horizon` has no effect either. The timer is always late by
-//! the whole slack.
+//! Deviations: a flow is never forgotten. Linux forgets flows that were idle for 3 s when it finds
+//! them (fq_gc). So here the number of `buckets` has no effect. A packet received from a wire has
+//! no departure time from its sender, so `horizon` has no effect either. The timer is always late
+//! by the whole slack.
 
 use crate::bands::{PRIORITIES, listed, priomap};
 use crate::pfifo_fast::priority_of;
@@ -233,7 +233,7 @@ impl<B: Body> Fq<B> {
         self.by_hash[hash]
     }
 
-    /// Returns a flow that was away to the round, as a new flow.
+    /// Puts a flow that had left the round back into it, as a new flow.
     #[inline]
     fn come_back(&mut self, index: u32, now: Time) {
         let flow = &mut self.flows[index as usize];
@@ -274,7 +274,7 @@ impl<B: Body> Fq<B> {
         packet
     }
 
-    /// Returns the throttled flows that are due to the round.
+    /// Puts the throttled flows whose time has come back into the round.
     fn release(&mut self, now: Time) {
         while let Some(Reverse((time, _, index))) = self.throttled.peek().copied()
             && time <= now.0

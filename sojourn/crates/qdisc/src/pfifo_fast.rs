@@ -133,8 +133,8 @@ pub struct PfifoFast<B> {
     bands: [Fifo<B>; 3],
     vacated: [Vacated; 3],
     bypass: Bypass<B>,
-    /// The last dequeue returned nothing. Without a lock Linux learns only so that the queue is
-    /// empty (nolock_qdisc_is_empty).
+    /// The last dequeue returned nothing. The discipline has no lock, so Linux has no other way to
+    /// know that the queue is empty (nolock_qdisc_is_empty).
     known_empty: bool,
 }
 

@@ -2,22 +2,23 @@
 //! the queue.
 //!
 //! A packet's hash selects a bin on each of eight levels. A bin counts the queued packets that are
-//! hashed to it, and has a probability p. With each arrival the p of its bins rises if `target`
-//! packets or more are queued, and falls if none is. The smallest p of a packet's bins decides on
-//! the packet: a flow that shares some bins with a greedy one still has other bins of its own.
+//! hashed to it, and has a probability p. At each arrival the p of a bin of the packet rises if the
+//! bin counts `target` packets or more, and falls if it counts none. The smallest p of a packet's
+//! bins decides on the packet: a flow that shares some bins with a greedy one still has other bins
+//! of its own.
 //!
 //! Source: Feng, Kandlur, Saha, Shin, "Stochastic fair blue" (2001); tc-sfb(8); Linux
 //! net/sched/sch_sfb.c (6.12) for the behaviour:
 //!
 //! - A packet is dropped if each of its bins has `max` packets.
 //! - If the smallest p is 1 the flow is unresponsive: it may send `penalty_rate` packets a second,
-//!   `penalty_burst` at once. When the last token is used, tokens are counted by the jiffies since
-//!   the last count, at most 10 s.
+//!   `penalty_burst` at once. If no token is left, new ones are given for the time since they were
+//!   last given, in jiffies, at most 10 s.
 //! - Otherwise the packet is marked with probability p, or dropped if it can't be marked. Above p =
 //!   1/2 a fraction of the marks are drops instead: all of them at p = 1.
-//! - There are two sets of bins with keys of their own. Every `rehash` they are swapped, and the
-//!   retired set gets a new key. In the last `db` before that, unresponsive flows are counted in
-//!   the other set, too.
+//! - There are two sets of bins with keys of their own. Every `rehash` ms they are swapped, and the
+//!   retired set gets a new key. During the last `db` ms before a swap, packets of unresponsive
+//!   flows are counted in the other set, too.
 //! - p is in units of 2^-16 (1 is 65535).
 //!
 //! Deviation: rehash and tokens are counted from time 0, in Linux from the creation of the
@@ -38,12 +39,11 @@ pub struct SfbParams {
     pub limit: u64,
     /// The time between two changes of the hash, ms; 0: never (600 000).
     pub rehash_ms: u64,
-    /// The time before such a change from which the other set is warmed up, ms (60 000).
+    /// The time before such a change in which the other set is warmed up, ms (60 000).
     pub db_ms: u64,
-    /// The number of packets in each of a flow's bins from which the flow's packets are dropped
-    /// (25).
+    /// A flow's packets are dropped while each of its bins has this many packets or more (25).
     pub max: u32,
-    /// The number of packets in a bin from which its p rises (20).
+    /// The p of a bin rises at arrivals while it has this many packets or more (20).
     pub target: u32,
     /// The increment of p, of 65535 (33).
     pub increment: u32,
@@ -455,7 +455,7 @@ mod tests {
             sent.filter(|sent| *sent == "passed").count()
         };
         assert_eq!(passed(&mut q, 0), 20);
-        assert_eq!(passed(&mut q, 99 * MS), 0, "96 ms give no token");
+        assert_eq!(passed(&mut q, 99 * MS), 0, "24 jiffies, 96 ms, are less than a token's 100 ms");
         // The failed attempt restarted the clock.
         assert_eq!(passed(&mut q, 1_100 * MS), 10);
         assert_eq!(passed(&mut q, 60_000 * MS), 20);

@@ -18,14 +18,14 @@
 //! - A slot that becomes empty loses its turn. With its next packet it is the last of the round,
 //!   with a whole quantum.
 //! - Every `perturb` seconds the hash gets another key, and all packets are rehashed, slot by slot.
-//!   The kernel's timer wheel makes 10 s of them 10.24.
+//!   In the kernel's timer wheel 10 s become 10.24 s.
 //!
 //! With `redflowlimit` each slot has a RED of its own (`red`), over its bytes:
 //!
 //! - An average begins at 0 with the slot's first packet, which RED does not see. It has no idle
 //!   time. Rehashed packets count in the new slot's average, and RED does not decide on them.
 //! - With `headdrop` the oldest packet of the slot is marked, or the newcomer if the oldest is not
-//!   ECN-capable. A drop is of the oldest packet, and the newcomer is queued.
+//!   ECN-capable. If RED drops, it drops the oldest packet, and the newcomer is queued.
 //! - With `harddrop` nothing is marked above `max`.
 //! - `redflowlimit` itself limits nothing, contrary to tc-sfq(8): tc computes `max` from it.
 //!
@@ -61,7 +61,7 @@ pub struct SfqParams {
     pub depth: u32,
     /// Drop the oldest packet of a queue, not the newest (false).
     pub headdrop: bool,
-    /// Bytes from which tc computes `max`. Each queue then has a RED; 0: no RED (0).
+    /// The limit of a queue with RED, bytes; tc computes `max` from it. 0: no RED (0).
     pub redflowlimit: u64,
     /// Below this average there is no early decision, bytes.
     pub min: u32,

@@ -8,7 +8,7 @@
 use values::Wrong;
 use values::text::quoted;
 
-/// The quantity that a column is searched for.
+/// The quantity in the column of values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Quantity {
     Rate,

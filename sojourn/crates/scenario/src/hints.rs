@@ -199,7 +199,7 @@ fn is_of(word: &str, here: &str, document: &Table) -> Option<String> {
         return Some(format!("{word} is a table of the whole file: {brackets}{word}{closing}"));
     }
     if here == "tcp" && has(&Flow::keys(TrafficKind::Bulk), word) {
-        return Some(format!("{word} belongs to the flow itself, beside tcp"));
+        return Some(format!("{word} is a key of the flow itself, not of its tcp"));
     }
     let mut kinds = Vec::new();
     let mut homes = Vec::new();

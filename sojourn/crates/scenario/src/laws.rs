@@ -51,7 +51,7 @@ pub enum Spread {
 }
 
 impl Spread {
-    /// Parses any form of it; `further` are laws beside those of every number.
+    /// Parses any form of it; `further` are laws in addition to those of every number.
     pub(crate) fn parse(
         value: &Value,
         read: Read,

@@ -182,7 +182,7 @@ pub(crate) fn tables<'w>(own: &'w Option<Wire>, common: &'w Wire) -> Vec<&'w Wir
 /// Links by index, in the order in which a packet crosses them.
 pub type Path = Vec<usize>;
 
-/// Paths between nodes; the paths from one node are searched once.
+/// Paths between nodes; the search from a node runs once.
 pub(crate) struct Routes<'l> {
     links: &'l [Link],
     /// Numbered in the order of their names.

@@ -112,7 +112,8 @@ fn given(wire: &Wire) -> Vec<&'static str> {
     keys.into_iter().filter(|(_, value)| value.is_some()).map(|(key, _)| key).collect()
 }
 
-/// Keys of a link that change nothing beside its other keys: its own table before the common one.
+/// Keys of a link that have no effect because of its other keys. Its own table is the first of
+/// `tables`, then the common one.
 fn unused(tables: &[&Wire]) -> Vec<(&'static str, String)> {
     let line = Line::of(tables);
     let mut idle = Vec::new();

@@ -165,7 +165,7 @@ impl Endpoints {
         simulated.then(|| self.params.clone())
     }
 
-    /// Adds the text of its file, if its congestion control is the user's own.
+    /// Adds the text of its file, if the user wrote its congestion control.
     pub(crate) fn with_source(mut self, sources: impl Fn(&str) -> Option<String>) -> Endpoints {
         if let Some(own) = &mut self.params.own {
             own.source = sources(&own.file);

@@ -3,7 +3,7 @@
 //!
 //! A packet stays in one node (`lanes`) from its host to the other. Queues get a slip with the
 //! node's number, so that only 24 bytes move from queue to queue. SACK blocks and LEDBAT's one-way
-//! delays, which few ACKs have, are in a pool beside the packets.
+//! delays, which few ACKs have, are in a pool of their own.
 
 use qdisc::{AckView, Body, DsField, Ecn, Packet, ReplayHints};
 use tcp::{AccEcnOption, AckSegment, MAX_SACK_BLOCKS, Millis, Segment};

@@ -14,7 +14,7 @@
 //! one does the same wherever its law allows both, and reports how likely that was. Where its law
 //! allows one outcome only, the law decides. Disciplines that draw as packets leave ask the packet
 //! (`ReplayHints::replay_hint`). The hashing fq_codel uses the recorded hash of each flow
-//! (`Arrival::hash`), so that flows share a queue if they shared one of the kernel's.
+//! (`Arrival::hash`), so that flows share a queue if they shared one in the kernel.
 
 use std::collections::{BTreeSet, VecDeque};
 

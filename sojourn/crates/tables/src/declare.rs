@@ -88,7 +88,7 @@ macro_rules! tables {
                     }
 
                     /// Converts a generic table back, whatever the order of its columns; `None`:
-                    /// they are others.
+                    /// it has other columns than this schema.
                     pub fn from_table(mut table: Table) -> Option<Columns> {
                         let known = table.columns.len() == SCHEMA.columns.len();
                         let columns = Columns {

@@ -1,4 +1,5 @@
-//! The facts of a measurement beside its tables, as far as all kinds of measurement share them.
+//! The facts of a measurement that are not in its tables. Here are those that all kinds of
+//! measurement have.
 //!
 //! `sojourn.facts` in Python has the same shapes with the same names; tests compare the output of
 //! this module with them.

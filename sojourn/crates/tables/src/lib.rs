@@ -107,7 +107,8 @@ impl ColumnSchema {
 pub enum Kind {
     /// Whole numbers below 2^63.
     Integer,
-    /// Doubles: means, sums that exceed 2^63 within years, the disciplines' own state.
+    /// Doubles: means, the disciplines' own state, and sums that would exceed 2^63 in a run of some
+    /// years.
     Real,
     /// The name of a link; an engine writes the link's number in the scenario.
     Link,

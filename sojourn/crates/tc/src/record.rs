@@ -40,7 +40,7 @@ pub struct Record {
     /// The commands for its parts, if tc has separate ones.
     pub tree: Option<Tree>,
     /// The kernel's default for the discipline on each queue of a card, if there is one. Its words
-    /// follow this discipline's own.
+    /// follow the words of this discipline.
     pub child: Option<&'static str>,
     /// Whether it runs once on each queue of a card.
     pub for_each_queue: bool,

@@ -1,7 +1,8 @@
 //! The names of congestion controls: which engines implement each, and the nearest control of the
 //! simulator to each that it lacks.
 //!
-//! The names are the kernel's. Only Linux's engines run the controls that the simulator lacks.
+//! The names are those in the kernel. Only the engines with Linux run the controls that the
+//! simulator lacks.
 //! `bbr` is version 1.
 //!
 //! Source: the kernel's net/ipv4/Kconfig, and its tcp_*.c for the parameters of modules.

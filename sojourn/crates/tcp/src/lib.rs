@@ -136,7 +136,7 @@ impl AckSegment {
     }
 }
 
-/// The most SACK blocks in an acknowledgement: three beside a timestamp option (RFC 2018 §3), four
+/// The most SACK blocks in an acknowledgement: three with a timestamp option (RFC 2018 §3), four
 /// without.
 pub const MAX_SACK_BLOCKS: usize = 4;
 

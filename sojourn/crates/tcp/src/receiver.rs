@@ -17,7 +17,7 @@
 //! (TS.Recent), RFC 3168 §6.1.3 (ECE); Linux net/ipv4/tcp_input.c, whose functions the comments
 //! name. Deviations: data beyond the offered window is accepted. The handshake's RTT replaces
 //! Linux's srtt. Without a handshake, compressed SACKs use twice the least one-way delay, and all
-//! other uses the least delay plus the first segment's. A compressed SACK leaves
+//! other uses take the least delay plus that of the first segment. A compressed SACK leaves
 //! tcp_comp_sack_slack_ns late, the most that Linux allows its timer and the lateness on an idle
 //! machine.
 
@@ -278,8 +278,8 @@ impl Receiver {
         ack
     }
 
-    /// tcp_ofo_queue: the segment has filled a gap, or part of it. The application reads data
-    /// beyond the gap together with the segment as far as they share a buffer.
+    /// tcp_ofo_queue: the segment has filled a gap, or part of it. The application reads the
+    /// segment together with the data beyond the gap that share a buffer with it.
     fn on_gap_filled(&mut self, now: Time) -> AckSegment {
         let mut rmem = self.ofo.rmem() + self.ofo.truesize.in_order;
         self.grow_window(rmem);

@@ -103,7 +103,7 @@ impl Scoreboard {
     }
 
     /// Lost segments that wait for retransmission: lost_out - retrans_out. The number is negative
-    /// if originals are in flight beside their retransmissions.
+    /// if both originals and their retransmissions are in flight.
     #[inline]
     pub fn to_retransmit(&self) -> i32 {
         self.to_retransmit
@@ -377,9 +377,9 @@ impl Scoreboard {
         self.recount_lost(una);
     }
 
-    /// Marks a segment below `retransmitted_below` as lost (tcp_mark_skb_lost). If the original was
-    /// in flight beside its retransmission, the retransmission remains in flight. But a timeout
-    /// retransmits the `first` segment at once. Returns true if the lost segment was a
+    /// Marks a segment below `retransmitted_below` as lost (tcp_mark_skb_lost). If both the
+    /// original and its retransmission were in flight, the retransmission remains in flight. But a
+    /// timeout retransmits the `first` segment at once. Returns true if the lost segment was a
     /// retransmission.
     fn lose_again(&mut self, seq: u32, first: bool) -> bool {
         let Err(place) = self.lists.lost_retransmissions.binary_search(&seq) else { return false };

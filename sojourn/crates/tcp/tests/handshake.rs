@@ -553,8 +553,8 @@ mod recorded {
         ]
     }
 
-    /// Inputs that our endpoints never send: a client without the option beside AccECN; and for
-    /// Prague a client with RFC 3168's request, which Linux's server would grant.
+    /// Inputs that our endpoints never send: from a client with AccECN but without its option; and
+    /// for Prague from a client with RFC 3168's request, which Linux's server would grant.
     fn is_impossible(control: &str, is_client: bool, played: [i32; 5]) -> bool {
         let [syn_ace, _, last_ace, _, option] = played;
         let stripped = syn_ace == 7 && last_ace > 0 && option == 0;

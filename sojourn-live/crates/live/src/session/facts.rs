@@ -1,4 +1,5 @@
-//! The facts of a session, beside its tables: `sojourn.facts.SessionFacts` with the same names.
+//! The facts of a session that are not in its tables: `sojourn.facts.SessionFacts` with the same
+//! names.
 
 use std::collections::BTreeMap;
 

@@ -464,7 +464,7 @@ impl Session<'_> {
             Kind::Both => &[Direction::Down, Direction::Up],
         };
         let result = self.load(kind, duration, directions);
-        // In every case: get the samples of both ends, as far as there is time.
+        // In every case: get the samples of both ends, until the time is up.
         for going in &self.going {
             going.loading.stop();
             let _ = self.control.send(&Request::Stop { load: going.number });

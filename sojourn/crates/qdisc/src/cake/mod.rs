@@ -2,16 +2,17 @@
 //! COBALT.
 //!
 //! A packet's codepoint selects a tin (`tins`), and its flow a queue in the tin (`flows`). If a
-//! rate is given, cake shapes to it. The highest tin that is within its own rate is served first;
-//! if none is, the tin that will be next. In a tin, queues are served by deficit round robin, new
-//! queues first. The bulk flows of a host share its turn. COBALT decides on each packet that is
-//! about to leave (`cobalt`). When memory is exhausted, the queue with the most bytes drops its
-//! oldest packet (`heap`). The arrival of a newer ACK may drop ACKs that are no longer needed
-//! (`acks`).
+//! rate is given, cake shapes to it. The highest tin that is within its own rate is served. If no
+//! tin is, the one that will be within its rate soonest is served. In a tin, queues are served by
+//! deficit round robin, new queues first. The bulk flows of a host share its turn. COBALT decides
+//! on each packet that is about to leave (`cobalt`). When memory is exhausted, the queue with the
+//! most bytes drops its oldest packet (`heap`). The arrival of a newer ACK may drop ACKs that are no
+//! longer needed (`acks`).
 //!
 //! The shaper has no bucket. After each packet it waits for the packet's time at the rate. While
-//! the discipline is empty no time is saved. A second clock, half as slow again, releases a packet
-//! if the first is far ahead because of dropped packets (`ingress`).
+//! the discipline is empty no time is saved. A second clock counts one and a half times the time of
+//! each sent packet. It releases a packet if the first is far ahead because of dropped packets
+//! (`ingress`).
 //!
 //! Source: tc-cake(8); Høiland-Jørgensen, Täht, Morton, "Piece of CAKE", LANMAN 2018; Linux 6.12's
 //! sch_cake for the behaviour.

@@ -233,7 +233,7 @@ fn the_shaper_saves_up_nothing_and_packets_leave_a_packet_s_time_apart() {
         left.push((at.0 - start.0) / 1_211_200);
     }
     assert_eq!(left, [0, 1, 2, 3]);
-    // The second clock is half as slow again.
+    // The second clock counts one and a half times each packet's time.
     assert_eq!((cake.next, cake.failsafe), (start.0 + 4 * 1_211_200, start.0 + 4 * 1_816_800));
 }
 

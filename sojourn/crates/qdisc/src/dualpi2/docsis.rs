@@ -2,8 +2,9 @@
 //! ramp of its backlog's time at the link's rate, C uses DOCSIS-PIE. Sources and deviations:
 //! `dualpi2`.
 //!
-//! Deviations: L's buffer has room for at least eight full packets, also on a slow link. The turns
-//! are Linux's, by the same shares. The rate is the link's; requests and grants are not modelled.
+//! Deviations: L's buffer has room for at least eight full packets, also on a slow link. The queues
+//! take turns as in Linux's dualpi2, by the same shares. Packets leave at the rate of the link;
+//! requests and grants are not modelled.
 
 use super::protection::Protection;
 use super::rfc::ramp;

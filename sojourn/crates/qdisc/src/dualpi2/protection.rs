@@ -18,7 +18,7 @@ const ATTEMPTS: usize = 2;
 const AGING: f64 = 2048.0;
 /// The largest score.
 const MOST: Span = Span::from_secs(5);
-/// The score from which a packet is sanctioned at L's critical delay.
+/// The least score at which a packet is sanctioned at L's critical delay.
 const CRITICAL_SCORE: Span = Span::from_millis(4);
 
 #[derive(Clone, Copy, Debug)]

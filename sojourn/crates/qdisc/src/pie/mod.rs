@@ -27,10 +27,10 @@
 //! A, one rate: MSR = PEAK_RATE); Linux's sch_pie for the behaviour of `linux`.
 //!
 //! Deviations: in `rfc` a mean packet is the link's largest, as RFC 8033 gives none. In `docsis` a
-//! third of the buffer is a third of `limit`, packets. Linux's timer starts half a second behind the
-//! discipline; here a discipline is older than time 0, as those of a host are. The timer is evaluated
-//! when the queue is called next, with the queue as it was. Of two things at one instant the timer is
-//! first.
+//! third of the buffer is a third of `limit`, packets. Linux's timer starts half a second after the
+//! discipline is created; here that was before time 0, as on a host that runs already. The timer is
+//! evaluated when the queue is called next, with the queue as it was. If a packet comes at the
+//! instant of an expiry, the expiry is first.
 
 mod linux;
 mod rfc;

@@ -200,7 +200,7 @@ impl FloydRed {
         }
     }
 
-    /// The average from which p is 1.
+    /// The least average at which p is 1.
     #[inline]
     pub(super) fn certain_from(&self) -> f64 {
         if self.gentle { 2.0 * self.max } else { self.max }

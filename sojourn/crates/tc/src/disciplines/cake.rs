@@ -85,7 +85,7 @@ pub(super) static CAKE: Record = Record {
         options: Options::Attributes("TCA_CAKE", ATTRIBUTES),
         end: End::Departure,
         counting,
-        // The control law and the limit share a counter. Nearly all drops are the law's.
+        // The control law and the limit share a counter. The law causes nearly all drops.
         drops: Why::Always(Cause::Target),
         ..Linux::PLAIN
     }),

@@ -65,7 +65,7 @@ pub(super) static CODEL: Record = Record {
         },
         in_order: true,
         end: End::Departure,
-        // A drop on arrival is the limit's, a later one the control law's.
+        // The limit drops on arrival, the control law later.
         drops: Why::ByEnd { arrival: Cause::Limit, departure: Cause::Target },
         marks: Why::Counted(CODEL_MARKS),
         state: &[State { while_on: Some("dropping"), ..state("count", &["count"], &[], 1.0) }],

@@ -74,8 +74,7 @@ pub(super) static DUALPI2: Record = Record {
                 "memory_limit",
             ],
         },
-        // The two queues take turns. A drop on arrival is the limit's, a later one the
-        // controller's.
+        // The two queues take turns. The limit drops on arrival, the controller later.
         drops: Why::ByEnd { arrival: Cause::Limit, departure: Cause::Early },
         marks: Why::Counted(&[
             CauseCounter { cause: Cause::Early, plus: &["ecn_mark"], minus: &["step_marks"] },

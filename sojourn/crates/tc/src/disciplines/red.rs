@@ -179,7 +179,7 @@ const fn floyd_defaults(
 
 /// tc-red(8): "1000 is a good value".
 const AVPKT: u64 = 1000;
-/// The queueing delay from which a RED without sizes drops, ns.
+/// The queueing delay above which a RED without sizes drops, ns.
 const TOLERATED_NS: u128 = 20_000_000;
 /// Below a threshold of about five packets RED drops from ordinary bursts (Floyd and Jacobson 1993
 /// use 5).

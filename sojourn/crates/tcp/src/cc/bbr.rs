@@ -1,11 +1,11 @@
 //! BBR, version 1: paces at the path's delivery rate, and keeps cwnd at twice the BDP.
 //!
 //! The model of the path is the largest delivery rate of ten round trips and the least RTT of ten
-//! seconds. In *Startup* BBR doubles the rate each round trip until three in a row bring less than
-//! a quarter more. In *Drain* it removes the queue that Startup built. In *ProbeBW* it paces one
-//! round trip at 5/4 of the rate, one at 3/4 and six at the rate itself. If ten seconds gave no
-//! lower RTT, it empties the queue for 200 ms (*ProbeRTT*). Losses don't change the model, except
-//! for a policer, which shows as a loss of a fifth at a steady rate.
+//! seconds. In *Startup* BBR doubles the rate each round trip, until three round trips in a row
+//! raise the delivery rate by less than a quarter. In *Drain* it removes the queue that Startup
+//! built. In *ProbeBW* it paces one round trip at 5/4 of the rate, one at 3/4 and six at the rate
+//! itself. If ten seconds gave no lower RTT, it empties the queue for 200 ms (*ProbeRTT*). Losses
+//! don't change the model, except for a policer, which shows as a loss of a fifth at a steady rate.
 //!
 //! Source: Cardwell et al., "BBR: congestion-based congestion control", ACM Queue 14(5), 2016;
 //! draft-cardwell-iccrg-bbr-congestion-control-00; Linux 6.12's tcp_bbr.c, whose integers, scales
@@ -91,7 +91,7 @@ pub struct Bbr {
     /// The time of the measurement, ticks.
     min_rtt_tick: u64,
     has_seen_rtt: bool,
-    /// The last ACK arrived in ProbeRTT: its low rates are not the path's.
+    /// The last ACK arrived in ProbeRTT, whose low rates say nothing about the path.
     limits_itself: bool,
     /// The sender restarts after a pause.
     idle_restart: bool,
@@ -180,7 +180,7 @@ impl Bbr {
         }
     }
 
-    /// The segments that Linux would pass to the card at a time, even if it may not.
+    /// The segments that Linux would pass to the card at a time if segmentation offload were on.
     fn tso_segs_goal(&self) -> u32 {
         let least = if self.pacing_rate < ONE_SEGMENT_RATE { 1 } else { 2 };
         let of_a_ms = (self.pacing_rate >> 10).min(MAX_TSO_BYTES) / self.mss;

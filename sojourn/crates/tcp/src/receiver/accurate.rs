@@ -247,7 +247,7 @@ mod tests {
             let (option, blocks) = accurate.option(sacks, others);
             (option.map(|option| (option.fields, option.size)), blocks)
         };
-        // Beside timestamps 28 bytes are free: one block leaves 16, two leave 8, three leave none.
+        // With timestamps 28 bytes are free: one block leaves 16, two leave 8, three leave none.
         assert_eq!(fits(0, Ecn::Ect0, TIMESTAMPS), (Some((3, 12)), 0));
         assert_eq!(fits(1, Ecn::Ect0, TIMESTAMPS), (Some((3, 12)), 1));
         assert_eq!(fits(2, Ecn::Ect0, TIMESTAMPS), (None, 2), "ECT(0) is the third counter");

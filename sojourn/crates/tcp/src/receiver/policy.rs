@@ -1,8 +1,9 @@
 //! The times of acknowledgements: quick ACKs, the delay of a delayed ACK, compressed SACKs.
 //!
 //! `AckPolicy` is Linux's icsk_ack with the functions that set it. In quick-ACK mode each segment
-//! is acknowledged at once. Otherwise a segment that causes no ACK is acknowledged after the ato,
-//! an estimate of the time between segments. `SackCompression` decides which SACKs of a gap wait.
+//! is acknowledged at once. Otherwise a segment that does not make an ACK due is acknowledged after
+//! the ato, an estimate of the time between segments. `SackCompression` decides which SACKs of a
+//! gap wait.
 //!
 //! Sources: RFC 5681 §4.2; Linux net/ipv4/tcp_input.c, tcp_output.c and tcp_timer.c, whose
 //! functions the comments name.
@@ -22,15 +23,16 @@ pub struct AckPolicy {
     tick: u64,
     /// The least delay, ticks (TCP_ATO_MIN).
     ato_min: u64,
-    /// Half of `ato_min`, ns: a shorter gap reduces the ato to `ato_min`.
+    /// Half of `ato_min`, ns. If the time between two segments is shorter, the ato falls halfway to
+    /// `ato_min`.
     half_ato_min: Span,
     /// The longest ato, ticks (TCP_DELACK_MAX).
     ato_max: u64,
     /// The longest delay, ticks: the ACK leaves before the sender's least RTO is over
     /// (tcp_delack_max).
     delay_max: u64,
-    /// icsk_ack.ato, ticks. 0 before the first segment in order, unless segments beyond a gap have
-    /// used up all quick ACKs.
+    /// icsk_ack.ato, ticks. 0 until the first segment in order arrives. But if quick ACKs of other
+    /// segments are used up before, it is `ato_min` from then on.
     ato: u64,
     /// The arrival of the last segment (icsk_ack.lrcvtime); before the first, the start of the
     /// connection.
@@ -39,8 +41,8 @@ pub struct AckPolicy {
     min_rto: u64,
     /// The handshake's RTT, ns.
     rtt: u64,
-    /// The RTO that follows from the handshake's RTT, ns: whole ticks. After a longer pause the
-    /// sender may have restarted.
+    /// The RTO that follows from the handshake's RTT, ns: whole ticks. A pause longer than this
+    /// starts quick-ACK mode, because the sender may be in slow start again.
     rto: u64,
 }
 
@@ -119,7 +121,8 @@ impl AckPolicy {
         }
     }
 
-    /// Moves the ato towards the time since the last segment.
+    /// Whether this segment in order is the first, or follows a pause longer than the RTO. Moves
+    /// the ato towards the time since the last segment.
     #[inline]
     fn begins_or_follows_a_pause(&mut self, now: Time) -> bool {
         let last = std::mem::replace(&mut self.lrcvtime, now);
@@ -189,8 +192,8 @@ impl AckPolicy {
     }
 
     /// Without a handshake: a segment had a smaller one-way delay than all earlier ones. The RTT is
-    /// estimated as the least delay plus the first segment's, as a handshake would measure it with
-    /// the first segment's queue.
+    /// estimated as this least delay plus the one-way delay of the first segment. A handshake would
+    /// measure about that: the queue of the moment in one direction, and no queue in the other.
     #[cold]
     pub fn estimate_rtt(&mut self, one_way: Span, least: Span) {
         let first = if least.0 == u64::MAX { one_way.0 } else { self.rtt - least.0 };
@@ -210,7 +213,7 @@ pub struct SackCompression {
     rtt_percent: u64,
     /// The slack of the timer (tcp_comp_sack_slack_ns).
     slack: Span,
-    /// The stamp is the arrival time of the latest segment.
+    /// A compressed SACK's timestamp is the arrival time of the latest segment.
     stamp_is_late: bool,
     /// RCV.NXT of the gap whose SACKs are counted (compressed_ack_rcv_nxt).
     rcv_nxt: u32,

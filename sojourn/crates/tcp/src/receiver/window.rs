@@ -225,8 +225,8 @@ impl Window {
         left <= self.full_space && new_window >= left && new_window > 0
     }
 
-    /// tcp_grow_window: opens the window by two segments, as far as `rmem` allows. Returns whether
-    /// it did.
+    /// tcp_grow_window: opens the window by two segments, at most to the space that `rmem` leaves.
+    /// Returns whether it opened.
     #[inline]
     pub fn grow_window(&mut self, rmem: u64) -> bool {
         if self.rcv_ssthresh >= self.full_space {

@@ -18,7 +18,7 @@ struct Burst {
     at: Time,
     /// The number of further segments that may leave at that instant.
     left: u32,
-    /// The burst's lateness, less the part made up.
+    /// The part of the burst's lateness that is not made up yet.
     late: Span,
 }
 

@@ -21,9 +21,9 @@ pub fn any() -> impl Strategy<Value = Choice> {
 /// A congestion control.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// The kind; Reno if the control is the user's own.
+    /// The kind; Reno if the user wrote the control.
     pub kind: CongestionKind,
-    /// The user's own.
+    /// The control that the user wrote.
     pub own: Option<Box<OwnControl>>,
 }
 

@@ -171,7 +171,8 @@ fn a_timeout_within_a_recovery_is_not_probed() {
 
 #[test]
 fn a_fast_retransmit_of_what_was_late_is_undone_by_its_stamp() {
-    // Four segments overtake 0. Its ACK echoes its stamp, 0, which is older than the copy's.
+    // Four segments overtake segment 0, which is sent again. Its ACK echoes timestamp 0, which is
+    // older than that of the copy.
     play(
         &linux(),
         "

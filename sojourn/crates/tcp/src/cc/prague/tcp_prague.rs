@@ -44,7 +44,7 @@ const IN_VIRTUAL_RTT: u64 = 2;
 const LEAST_PACKET: u64 = 150 + 52;
 /// 100 kbit/s, in bytes a second (MINIMUM_RATE).
 const LEAST_RATE: u64 = 12_500;
-/// The bytes by which growth by one segment grows (MTU_SYS).
+/// Growth by one segment is growth by this many bytes, whatever the size of packets (MTU_SYS).
 const FULL_PACKET: u64 = 1500;
 /// Times are in eighths of a µs. Divisions by 8 000 000 of these are divisions by 2^23, as in
 /// Linux.
@@ -257,8 +257,8 @@ impl TcpPrague {
         self.paced = Some(rate);
     }
 
-    /// Chooses by cwnd whether the state is the rate or the window, once there were marks. Before
-    /// the flow is RTT-independent the rate follows from the window, which stays.
+    /// Chooses by cwnd whether the state is the rate or the window, once there were marks. Until
+    /// the flow is RTT-independent, only the window changes, and the rate follows from it.
     fn choose_state(&mut self, srtt: u64) {
         let bytes = self.cwnd as u64 * self.packet;
         self.by_rate = self.saw_ce && bytes <= RATE_BELOW * self.full_packet;

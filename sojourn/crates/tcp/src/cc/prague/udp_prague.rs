@@ -4,7 +4,8 @@
 //! virtual RTT. After a while without marks and losses it grows by 1 ms of its rate instead. The
 //! virtual RTT, the larger of 25 ms and SRTT, applies from the start to growth, alpha, and the time
 //! without a further reduction. The pacing rate is 3 % above the rate in the first half of a
-//! virtual RTT and 3 % below it in the second. The window is the rate's, plus 3 % and a packet.
+//! virtual RTT and 3 % below it in the second. The window follows from the rate, plus 3 % and a
+//! packet.
 //!
 //! A burst is the number of packets that the pacing rate sends in 250 µs. Packets are so small that
 //! two fit into a virtual RTT, at least 150 bytes: below 0.96 Mbit/s.
@@ -12,10 +13,10 @@
 //! The state is a window, or a rate if SRTT is below 2 ms or below a packet's transmission time.
 //!
 //! Source: udp_prague of February 2026, prague_cc.cpp. The comments contain its names; times are in
-//! µs. Deviations: the MSS is the largest packet without headers. A rate grows as if packets were
-//! infinitely small, each of which grows the rate by its current value. Growth needs half of the
-//! window in use (RFC 7661), while udp_prague's application always sends all that it may. The
-//! second half of the virtual RTT begins at an ACK. Frames of video are absent.
+//! µs. Deviations: the MSS is the largest packet without headers. A rate grows continuously with
+//! the delivered bytes, not by a step for each packet. Growth needs half of the window in use (RFC
+//! 7661), while udp_prague's application always sends all that it may. The second half of the
+//! virtual RTT begins at an ACK. Frames of video are absent.
 
 use super::since;
 use crate::TcpParams;
