@@ -266,7 +266,9 @@ def test_lines_of_public_scripts_are_read() -> None:
     assert not read(asked([shown])[0])
     with pytest.raises(UnitError) as refused:
         Qdisc.parse(shown)
-    assert refused.value.hint.startswith("unlimited is a word of its own: write unlimited alone")
+    assert refused.value.hint.startswith(
+        "unlimited is a keyword, not a value: write unlimited alone"
+    )
 
 
 def test_a_shaper_s_words_are_those_of_an_htb_class() -> None:

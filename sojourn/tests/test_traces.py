@@ -61,8 +61,8 @@ def test_columns_are_chosen_by_their_names(tmp_path: Path, rows: str, unread: st
             "# time up down\n0 5 7\n1 6 8\n",
             "'time', 'up', 'down': it is not clear which are a time and a rate",
         ),
-        ("time,rtt_ms\n0,5\n1,6\n", "'time', 'rtt_ms', and not a time and a rate"),
-        ("time,rate_MBps\n0,5\n1,6\n", "and not a time and a rate"),
+        ("time,rtt_ms\n0,5\n1,6\n", "'time', 'rtt_ms'; it needs a time and a rate"),
+        ("time,rate_MBps\n0,5\n1,6\n", "; it needs a time and a rate"),
         (
             "time,DL_bitrate,UL_bitrate\n0,5,6\n",
             "it is not clear which are a time and a rate with its unit",
@@ -86,7 +86,7 @@ def test_delays_and_frames_are_chosen_by_name_too(tmp_path: Path) -> None:
     delayed = traced(tmp_path, "time,mbps,owd_us\n0,5,20000.5\n1,6,1e-05\n", head)
     down = delayed.realise(1).links[0].impairments
     assert [ns for _, ns in down.delay_steps] == [20_000_500, 0]
-    with pytest.raises(ScenarioError, match="and not a time and a delay"):
+    with pytest.raises(ScenarioError, match="; it needs a time and a delay"):
         traced(tmp_path, "time,rtt_ms\n0,5\n1,6\n", head)
     (tmp_path / "v.csv").write_text("t_ms,type,bytes\n0,I,14210\n40,P,2380\n")
     video = f'{HEAD}rate = "9 Mbit/s"\n[[flow]]\nkind = "video"\ntrace = "v.csv"\n'

@@ -148,7 +148,7 @@ fn several(name: &Value, chosen: &[&Recorded]) -> Option<(String, String)> {
     let hint = if pairs.len() > 1 {
         format!("choose with src, dst or interface; there are {}", listed(&pairs))
     } else {
-        "a discipline that separates flows sees one: write a [[flow]] of a capture for each".into()
+        "a discipline that separates flows sees one flow: give each a [[flow]] and a capture".into()
     };
     Some((message, hint))
 }

@@ -274,12 +274,12 @@ fn line(line: &Line, tables: &[&Wire], at: &Key, problems: &mut Problems) {
     }
     if line.impairments.slot.is_some() && line.impairments.reorders() {
         let message = "slot keeps packets in order, but other keys here let packets overtake";
-        let hint = "leave out slot, or reorder and overtake";
+        let hint = "leave out slot, or leave out reorder and overtake";
         report(problems, message, hint, below(at, "slot"));
     }
     if line.replay_window.is_some() && line.impairments.reorders() {
         let message = "replay_window counts overtaking in queues, but the wire reorders, too";
-        let hint = "leave out replay_window, or reorder and overtake";
+        let hint = "leave out replay_window, or leave out reorder and overtake";
         report(problems, message, hint, below(at, "replay_window"));
     }
     if tables.iter().all(|wire| wire.delay.is_none() && wire.delay_schedule.is_none()) {
@@ -423,7 +423,7 @@ fn tunnels(scenario: &Scenario, problems: &mut Problems) {
     };
     if names.is_empty() && ends.iter().any(|wire| wire.replay_window.is_some()) {
         let place = if scenario.dumbbell() { "bottleneck" } else { "link" };
-        let hint = "write tunnel = \"vpn\" into the flows that are in one, or leave it out";
+        let hint = "write tunnel = \"vpn\" into the tunnel's flows, or leave replay_window out";
         report(problems, "replay_window without a tunnel", hint, key(&[place]));
     }
 }

@@ -193,7 +193,7 @@ pub(crate) fn chosen(
                 return Ok(Chosen { time, value: (1, power(1, of.usual())), ..usual });
             }
             Err(Wrong::new(
-                format!("{file} has the columns {}, and not a time and {what}", listed()),
+                format!("{file} has the columns {}; it needs a time and {what}", listed()),
                 keep,
             ))
         }

@@ -550,7 +550,8 @@ impl Grammar {
             return error;
         }
         let Word { word, shows, .. } = word;
-        let hint = format!("{text} is a word of its own: write {text} alone, or {word} {shows}");
+        let hint =
+            format!("{text} is a keyword, not a value: write {text} alone, or {word} {shows}");
         TcError { hint, ..error }
     }
 
