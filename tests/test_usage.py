@@ -53,7 +53,7 @@ def missing(path: tuple[str, ...], words: str) -> list[str]:
     [
         ("advise --up 20Mbps", "--up: 'Mbps' is not a unit of rate", "write 20mbit"),
         ("advise --rate 20", "--up: a rate needs a unit; '20' has none", "write 20mbit"),
-        ("advise --up 1kbit", "--up: 1kbit is outside of what this is for", "from 64kbit to"),
+        ("advise --up 1kbit", "--up: 1kbit is out of range", "from 64kbit to"),
         ("advise --upload 5mbit", "no option --upload", "--up"),
         ("advise --link docsis", "a SCENARIO, or a line", ""),
         ("advise --up 9mbit --link cable", "--link: unknown link layer 'cable'", "write docsis"),

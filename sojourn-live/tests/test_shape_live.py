@@ -447,7 +447,7 @@ WRONG = [
     (["nothere", "--undo"], "nothere is not shaped by sojourn"),
     (["eth0", "--confirm"], "eth0 is not shaped by sojourn: there is nothing to confirm"),
     (["eth0"], "neither --up nor --down is given"),
-    (["eth0", "--up", "1kbit"], "--up: 1kbit is outside of what this is for"),
+    (["eth0", "--up", "1kbit"], "--up: 1kbit is out of range"),
     (["eth0", "--up", "1mbit", "--link", "dsl"], "unknown link layer 'dsl'"),
     (["eth0", "--up", "1mbit", "--apply", "--confirm-within", "2 days"], "is not a unit of time"),
     (["lo", "--up", "1mbit"], "lo is the loopback"),

@@ -251,7 +251,7 @@ def test_hops_of_mtr() -> None:
     (pings,) = measured.pings
     assert pings.name == "hop 1 10.9.0.2"
     assert _rtts(pings) == [0.091, 0.074, 0.071]
-    with pytest.raises(UserError, match="has means and no single RTT"):
+    with pytest.raises(UserError, match="has means, but not the RTT of each probe"):
         formats.read(formats.open_file(FILES / "mtr-report.txt"))
 
 

@@ -303,8 +303,8 @@ REFUSED_BY_KIND = [
     (dequeuing("return packet.bytes & 1.5"), "own.py:9: & is of whole numbers"),
     (dequeuing("for i in range(2.5):\n    pass\nreturn 0"), "own.py:9: range is of whole numbers"),
     # the arguments of a method
-    (dequeuing("link = packet\nreturn 0"), "own.py:9: link is an argument that stays"),
-    (dequeuing("self = 3\nreturn 0"), "own.py:9: self is an argument that stays"),
+    (dequeuing("link = packet\nreturn 0"), "own.py:9: link is an argument that can't be assigned"),
+    (dequeuing("self = 3\nreturn 0"), "own.py:9: self is an argument that can't be assigned"),
     (dequeuing("x = packet\nreturn 0"), "own.py:9: packet is not a number"),
     (dequeuing("return self.helper(packet)") + HELPER, "own.py:9: a of helper is a number, and is given the packet"),
     (dequeuing("return self.helper(1)") + HELPER.replace("a: int", "a: Link").replace("return a", "return 0"), "a of helper is the link, and is given a number"),
@@ -569,7 +569,7 @@ def test_without_numba_a_sentence_says_what_to_install(tmp_path: Path) -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert (
-        "UserError: link 'down': qdisc: code of one's own is compiled by numba, which is not installed"
+        "UserError: link 'down': qdisc: your own code is compiled by numba, which is not installed"
         in done.stderr
     )
 

@@ -257,7 +257,7 @@ def test_cake_shares_among_the_hosts_of_the_recording() -> None:
 @pytest.mark.parametrize(
     ("name", "change", "why"),
     [
-        ("cake-ecn", {"acks": "ack-filter"}, "ack-filter looks into ACKs, which no recording has"),
+        ("cake-ecn", {"acks": "ack-filter"}, "ack-filter reads ACKs, which no recording has"),
         ("cake-ecn", {"kind": "cake_mq"}, "depends on how busy the others are"),
         (
             "pfifo-noecn",

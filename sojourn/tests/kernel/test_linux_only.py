@@ -122,7 +122,7 @@ def test_dualpi2_is_made_by_netlink(keys: str, parent: int, overhead: int) -> No
 
 @pytest.mark.parametrize("machine", [SIMNIC, Machine("veth", own=False, ipv6=False, linux=(7, 3))])
 def test_dualpi2_is_refused_by_other_kernels_and_by_tc(machine: Machine) -> None:
-    why = r"'down': qdisc: dualpi2 came with Linux 6\.17, and is set in a built guest only"
+    why = r"'down': qdisc: dualpi2 came with Linux 6\.17, and only a built guest can set it up"
     with pytest.raises(PlanError, match=why) as caught:
         plan(loads(scenario(DUALPI2)).realise(1), machine)
     assert "-e kernel-7.3" in caught.value.hint
@@ -163,7 +163,7 @@ def test_gred_and_a_policer_want_one_place() -> None:
     gred = scenario("gred limit 60000 40000 avpkt 1000")
     plan(loads(gred).realise(1), SIMNIC)
     policed = gred.replace("[[flow]]", 'police = "rate 5mbit burst 64k"\n[[flow]]', 1)
-    with pytest.raises(PlanError, match="gred's filters stand where the policer's would"):
+    with pytest.raises(PlanError, match="gred's filters and the policer's need the same place"):
         plan(loads(policed.replace("delay", 'link_layer = "linux"\ndelay', 1)).realise(1), SIMNIC)
 
 

@@ -195,7 +195,7 @@ def never_recorded(qdisc: Qdisc) -> tuple[str, str] | None:
     if its.kind in _NEVER_RECORDED:
         return _NEVER_RECORDED[its.kind], "compare its numbers with the kernel's: sojourn agree"
     if its.kind == "cake" and its.params["acks"] not in (None, "no-ack-filter"):
-        why = f"cake's {its.params['acks']} looks into ACKs, which no recording has"
+        why = f"cake's {its.params['acks']} reads ACKs, which no recording has"
         return why, "leave it out, or compare its numbers with the kernel's: sojourn agree"
     return None
 

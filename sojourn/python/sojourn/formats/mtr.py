@@ -78,7 +78,7 @@ def _is_report(content: Content) -> bool:
 
 def _read_report(_content: Content) -> FileMeasurement:
     raise FileFormatError(
-        "a report of mtr has means and no single RTT, so nothing can be seen over time; `mtr --raw -c 60 HOST > FILE` has them"
+        "a report of mtr has means, but not the RTT of each probe, so it shows nothing over time; `mtr --raw -c 60 HOST > FILE` writes each RTT"
     )
 
 

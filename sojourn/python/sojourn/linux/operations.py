@@ -127,7 +127,7 @@ def parse_shaped_rate(text: str) -> int:
     if not LEAST_BPS <= bps <= MOST_BPS:
         least, most = write_rate(LEAST_BPS), write_rate(MOST_BPS)
         raise UserError(
-            f"{write_rate(bps)} is outside of what this is for",
+            f"{write_rate(bps)} is out of range",
             f"write a rate from {least} to {most}",
         )
     return bps
@@ -190,7 +190,7 @@ def _check(wanted: WantedShape, interface: Interface) -> None:
         )
     if interface.kind == "loopback":
         raise UserError(
-            f"{interface.name} is the loopback: what it sends it receives, and no line is behind it",
+            f"{interface.name} is the loopback interface: no line is behind it",
             "name the interface to the modem or to the internet",
         )
     for word, bps in (("--up", wanted.up_bps), ("--down", wanted.down_bps)):

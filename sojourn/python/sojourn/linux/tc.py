@@ -164,7 +164,7 @@ def policer(device: str, police: Police, *, header_bytes: int) -> list[str]:
     overhead = difference + police.overhead_bytes
     if overhead < 0:
         raise UserError(
-            f"Linux's policer counts {ETHERNET_HEADER} bytes of Ethernet for each packet, this one {header_bytes + police.overhead_bytes}",
+            f"Linux's policer counts at least {ETHERNET_HEADER} bytes of Ethernet in each packet, but this policer counts {header_bytes + police.overhead_bytes}",
             f'write overhead {police.overhead_bytes - overhead} behind police, or link_layer = "linux"',
         )
     words = f"rate {police.bps}bit burst {police.burst_bytes}b mtu {police.mtu_bytes - difference}b"
@@ -182,7 +182,10 @@ def rate_change(device: str, transmitter: Transmitter, *, header_bytes: int) -> 
 
 def _transmission(device: str, transmitter: Transmitter, header_bytes: int) -> str:
     if transmitter.bps == 0:
-        raise UserError("htb can't stand still: the rate has an outage", "write a rate above 0")
+        raise UserError(
+            "htb can't stop sending: the schedule has an outage, a rate of 0",
+            "write a rate above 0",
+        )
     # The class is charged for the discipline's length, which includes the header already.
     overhead = transmitter.overhead_bytes - header_bytes
     if overhead < 0:
@@ -209,7 +212,8 @@ def _class(bps: int, burst: int, charge: str, quantum: int = _FULL_PACKET) -> st
 def _charge(overhead: int, minimum: int, cells: str) -> str:
     if cells == "ptm":
         raise UserError(
-            "htb knows no PTM (65 bytes for each 64)", "describe the link by `ethernet` or `atm`"
+            "htb can't describe PTM (65 bytes for each 64)",
+            "describe the link by `ethernet` or `atm`",
         )
     words = f" overhead {overhead}" if overhead else ""
     words += f" mpu {minimum}" if minimum else ""

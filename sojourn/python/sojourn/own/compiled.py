@@ -125,7 +125,9 @@ def _text(words: str) -> str:
         return opened(file).decode()
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not text (UTF-8)"
-        raise UserError(f"can't read {plain(file)}: {why}", "the path counts from here") from None
+        raise UserError(
+            f"can't read {plain(file)}: {why}", "the path is relative to the current folder"
+        ) from None
 
 
 def any_own(realised: Realised) -> bool:
@@ -147,7 +149,8 @@ class _Own:
     def law(self) -> Law:
         if self.source is None:
             raise UserError(
-                f"{self.file}:{self.name} has no text", "give the file by a scenario, or by -q"
+                f"{self.file}:{self.name}: the file has not been read",
+                "name it in a scenario, or with -q",
             )
         return read(self.source, plain(self.file), self.name, self.words)
 
@@ -202,7 +205,7 @@ def _maker() -> str:
 
 def _missing() -> UserError:
     return UserError(
-        "code of one's own is compiled by numba, which is not installed", install_extra("own")
+        "your own code is compiled by numba, which is not installed", install_extra("own")
     )
 
 

@@ -200,7 +200,7 @@ def _bounded(tree: ast.Module, file: str) -> None:
             raise refusal(file, at, "the file is too long from here", hint)
         if depth > MOST_DEPTH:
             hint = (
-                f"the most is {MOST_DEPTH} levels, of which each elif and term is one: {_FLATTEN}"
+                f"the most is {MOST_DEPTH} levels; each elif and each term is a level: {_FLATTEN}"
             )
             raise refusal(file, at, "nested too deep", hint)
         number = node.value if isinstance(node, ast.Constant) else 0
@@ -619,7 +619,9 @@ class _Function:
         for stored in _stored(node):
             if stored.id in self.views or stored.id == own_name:
                 hint = "choose another name for the variable"
-                raise self.file.refuse(stored, f"{stored.id} is an argument that stays", hint)
+                raise self.file.refuse(
+                    stored, f"{stored.id} is an argument that can't be assigned", hint
+                )
             self.locals.add(stored.id)
         for name in self.locals:
             self.file.name(node, name)

@@ -96,8 +96,8 @@ class SeedStore:
             self.folder = places.cache() / "seeds"
         except RuntimeError:
             raise UserError(
-                "this user has no home folder, in which the store would lie",
-                "set XDG_CACHE_HOME to a folder of yours",
+                "this user has no home folder, where the store of seeds would be",
+                "set XDG_CACHE_HOME to a folder that you can write to",
             ) from None
         self.bound = _bound(self.folder)
         self.unused = _unused(self.folder, self.bound)
@@ -359,5 +359,5 @@ def _unused(folder: Path, bound: int) -> str:
 def _refused(folder: Path, error: OSError) -> UserError:
     return UserError(
         f"can't write to {folder}: {error.strerror or error}",
-        "is it yours? XDG_CACHE_HOME says in which folder it lies",
+        "can you write to it? it is in XDG_CACHE_HOME, or in ~/.cache",
     )

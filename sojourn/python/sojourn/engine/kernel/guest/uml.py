@@ -475,7 +475,7 @@ def unready() -> str | None:
         return f"{error.problem}; {error.hint}"
     if not _may_trace():
         return (
-            "this host forbids ptrace, which it is made with (a container's seccomp profile, or"
+            "this host forbids ptrace, which this guest needs (a container's seccomp profile, or"
             " kernel.yama.ptrace_scope = 3): allow it, or use the guest qemu"
         )
     return None

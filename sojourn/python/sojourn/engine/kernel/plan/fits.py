@@ -109,7 +109,7 @@ def problems_of(
         for way in (flow.path, flow.back):
             crossed = [links[link].tail for link in way]
             if len(set(crossed)) < len(crossed):
-                why = "its path comes through a node twice, and routes lead to an address one way only"
+                why = "its path passes a node twice, and a node of the guest has only one route to an address"
                 yield Problem(f"flow {flow.name!r}: via", why, "give it a path without a loop")
 
 
@@ -132,11 +132,13 @@ def _link_problems(
         since = link.qdisc.record.since
         if since is not None and (linux < since or wiring != "simnic"):
             why = "{} came with Linux {}.{}".format(link.qdisc.kind, *since)
-            guest = "it needs a guest of a later one: -e kernel-7.3"
-            yield Problem(f"{place}: qdisc", f"{why}, and is set in a built guest only", guest)
+            guest = "run it in the guest of a later Linux: -e kernel-7.3"
+            yield Problem(f"{place}: qdisc", f"{why}, and only a built guest can set it up", guest)
         dated = version_in(link.qdisc.variant or "")
         if linux < dated:
-            why = "it is that of Linux {}.{}, and this kernel is {}.{}".format(*dated, *linux)
+            why = "it is the variant of Linux {}.{}, and this kernel is {}.{}".format(
+                *dated, *linux
+            )
             hint = "write variant linux, or run it on that kernel: -e kernel-7.3"
             yield Problem(f"{place}: qdisc", why, hint)
         newer = [word for word in _NEWER_WORDS if link.qdisc.params.get(word) is not None]
@@ -173,7 +175,7 @@ def _link_problems(
         yield Problem(f"{place}: replay_window", why, hint)
     if link.police is not None:
         if link.qdisc.kind == "gred":
-            why = "gred's filters stand where the policer's would"
+            why = "gred's filters and the policer's need the same place"
             yield Problem(f"{place}: police", why, "leave one of them out, or simulate it")
         try:
             tc.policer("v0a", link.police, header_bytes=link.framing.header_bytes)
@@ -191,7 +193,7 @@ def _link_problems(
             yield Problem(f"{place}: coalesce", "above a second", "write a time up to 1 s")
         return
     if link.impairments is not None:
-        why = "packets that are delayed one by one, reordered or doubled come over simulated cards"
+        why = "delaying packets one by one, reordering and duplicating needs the built guest's simulated cards"
         hint = "use the built guest (uml), or leave out jitter, reorder, duplicate, slot and delay_schedule"
         yield Problem(place, why, hint)
     if ring is not None:
@@ -206,7 +208,7 @@ def _offload_problems(link: Link) -> Iterator[Problem]:
     cake, counted = link.qdisc.child or link.qdisc, link.framing.header_bytes
     # cake splits large packets itself (split-gso), and the pieces do not pass tc-stab(8).
     if cake.kind == "cake" and counted != tc.ETHERNET_HEADER:
-        why = f"of large packets cake counts {tc.ETHERNET_HEADER} bytes of Ethernet in each piece, and this link {counted}"
+        why = f"cake counts {tc.ETHERNET_HEADER} bytes of Ethernet in each piece of a large packet, but this link's layer has {counted}"
         hint = 'write link_layer = "linux", or leave offloads out'
         yield Problem(f"link {link.name!r}: qdisc", why, hint)
 
@@ -218,11 +220,11 @@ def _queue_problems(link: Link, place: str, wiring: Wiring) -> Iterator[Problem]
         hint = "leave queues out, or use the built guest (uml)"
         yield Problem(f"{place}: queues", why, hint)
     if link.police is not None and link.pinned_to(0) is not None:
-        why = "the filters that pin flows stand where the policer's would"
-        yield Problem(f"{place}: police", why, "leave it out, or pinned, or simulate it")
+        why = "the filters that pin flows and the policer's need the same place"
+        yield Problem(f"{place}: police", why, "leave out police or pinned, or simulate it")
     counted = link.framing.header_bytes
     if link.qdisc.child is None and counted != tc.ETHERNET_HEADER:
-        why = f"its queues count {tc.ETHERNET_HEADER} bytes of Ethernet for each packet, this link {counted}"
+        why = f"its queues count {tc.ETHERNET_HEADER} bytes of Ethernet in each packet, but the link's layer has {counted}"
         hint = 'write link_layer = "linux", or run it on the engine sim'
         yield Problem(f"{place}: link_layer", why, hint)
 
@@ -239,7 +241,7 @@ def _flow_problems(flow: Flow, wiring: Wiring, linux: LinuxVersion) -> Iterator[
         why = "nothing in the guest puts packets into a tunnel so far"
         yield Problem(f"{place}: tunnel", why, "leave tunnel out, or run it on the engine sim")
     if isinstance(traffic, Ping) and flow.ds & 0b11:
-        why = "which ECN field a reply has is the kernel's business"
+        why = "the kernel chooses the ECN field of a ping's reply"
         yield Problem(f"{place}: ecn", why, "leave ecn out, or run it on the engine sim")
     if flow.tcp is not None:
         ours = _OURS.get(linux, ()) if wiring == "simnic" else ()
@@ -389,9 +391,7 @@ def _shared_problems(flows: Sequence[Flow], own: bool) -> Iterator[Problem]:
                 "give them the same",
             )
         elif users and not own and values != {tuple(usual[name] for name in names)}:
-            why = (
-                "this host's kernel has one value for all of its flows, which is not ours to change"
-            )
+            why = "this host's kernel has one value for all of its flows, and sojourn does not change it"
             yield Problem(
                 f"flow {next(iter(users))!r}: {keys}", why, "leave it out, or use a guest"
             )

@@ -273,7 +273,7 @@ def recorded(realised: Realised, machine: Machine, packets: float) -> Planned:
         PlanError: there are more packets than a guest can record, or `plan` refuses the scenario.
     """
     if packets > MOST_RECORDED:
-        why = f"about {packets / 1e6:.1f} million packets, to be written down one by one"
+        why = f"about {packets / 1e6:.1f} million packets, each of which would be recorded"
         raise PlanError(
             [Problem("scenario", why, f"at most {MOST_RECORDED // 10**6} million: make it shorter")]
         )
