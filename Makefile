@@ -141,7 +141,7 @@ LAB_SAID   := $(BESIDE:.log=.lab)
 # Tests and examples, not the documentation's: those follow for the crates that have some, since cargo
 # takes a second for each crate. The extension has no tests of its own, but what it asks of other people's
 # crates holds for the whole workspace: without it serde would be built once more, and all that uses it.
-RUST_TESTS := cargo test --config sojourn/crates/tests.toml --workspace --profile checked --tests --examples
+RUST_TESTS := cargo test --config sojourn/crates/tests.toml --workspace --profile checked --no-fail-fast --tests --examples
 DOCUMENTED := $(shell grep -rlE --include=*.rs '//[/!] ```rust' sojourn/crates sojourn-live/crates | cut -d/ -f3 | sort -u)
 RUST_DOCS  := cargo test --config sojourn/crates/tests.toml --profile checked --doc $(addprefix -p ,$(DOCUMENTED))
 LEFT_OVER  := $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || echo nice -n 19)
@@ -156,14 +156,13 @@ beside: $(VENV)/.dev
 	wait $$probe || failed="$$failed  make probe\n"; printf '\n== make probe\n'; cat $(PROBE_SAID); \
 	touch $(BUILT); \
 	check $(MAKE) --no-print-directory check; \
-	check $(MAKE) --no-print-directory portable TARGETS=$(lastword $(TARGETS)) ROUTERS=; \
 	check $(BIN)/python -m pytest -n 2 --dist loadfile -m 'papers and not live and not long'; \
 	$(ENDING)
 
 # What runs on other systems than Linux: the extension without live lines. (The simulator in a browser
 # is built for the lab.) Their compilers are rustup's; nothing is linked. Build scripts and macros are the tests'
 # (profile checked). zstd is C: no C compiler of those systems is needed for a check of the Rust, so
-# `true` stands in for one. `make test` has time for the last, `make test-long` checks all.
+# `true` stands in for one. `make test-long` runs this.
 TARGETS := aarch64-apple-darwin x86_64-pc-windows-gnu
 # And sojourn-probe, on routers.
 ROUTERS := aarch64-unknown-linux-musl i686-unknown-linux-musl
@@ -295,7 +294,7 @@ $(VENV)/.dev: $(VENV)/.tools $(GUEST) $(RUST_SOURCES) $(PACKAGES:=/pyproject.tom
 # What is handed to others: tests/test_wheel.py installs it elsewhere and runs it there. PROFILE=checked takes what the
 # tests have compiled already. (An editable install leaves wheels of its own in target/wheels.)
 WHEELS  := target/wheel
-PROFILE := wheel
+PROFILE := packaged
 
 wheel: $(WHEELS)/.made-$(PROFILE)
 

@@ -75,7 +75,7 @@ def build(target: str, folder: Path, profile: str, objects: Path) -> None:
 def main() -> None:
     words = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     words.add_argument("folder", type=Path)
-    words.add_argument("--profile", default="wheel")
+    words.add_argument("--profile", default="packaged")
     words.add_argument("targets", nargs="*", default=[*TARGETS], metavar="TARGET")
     asked = words.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)

@@ -97,7 +97,6 @@ def test_what_was_not_tested_is_said_at_the_end(tmp_path: Path) -> None:
         ("'mypy '*", "mypy --strict"),
         ("'maturin '*", "wheel"),
         (f"*'{REST_MARKS}'", REST_MARKS),
-        ("'cargo check '*", "portable"),
         (f"'{CARGO}'", CARGO),
     ],
 )
