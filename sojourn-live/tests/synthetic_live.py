@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sojourn.records import Run, names_of, nothing
-from sojourn_live.measure import measurement
+from sojourn.records.measurement import MeasurementSettings, add, create
 
 S, MS = 10**9, 10**6
 Columns = dict[str, np.ndarray[Any, Any]]
@@ -291,11 +291,11 @@ def run(path: Path | None, *lines: Line, label: str = "") -> Run:
 
 def of_sessions(*sessions: Session, path: Path | None = None, label: str = "") -> Run:
     """A Run of sessions."""
-    how = measurement.MeasurementSettings(repeats=len(sessions), out=path, label=label)
-    made = measurement.create(
+    how = MeasurementSettings(repeats=len(sessions), out=path, label=label)
+    made = create(
         "Measurement of lab.example, 4 streams cubic", "0.1.0",
         [("host", "lab.example"), ("phases", ["idle 4 s"])], how, f"{sessions[0].facts['zero_ns']:x}",
     )  # fmt: skip
     for i, one in enumerate(sessions):
-        measurement.add(made, i + 1, one.tables, one.facts)
+        add(made, i + 1, one.tables, one.facts)
     return made if path is None else Run.open(path)

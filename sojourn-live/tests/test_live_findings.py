@@ -91,10 +91,10 @@ def test_what_was_asked_is_toml(run: Run) -> None:
 def test_a_title_can_not_break_the_toml() -> None:
     import tomllib
 
-    from sojourn_live.measure import measurement
+    from sojourn.records.measurement import MeasurementSettings, create
 
     nasty = 'a "quoted" \\ one\n[measurement]\x00'
-    made = measurement.create(nasty, "1", [("host", nasty)], measurement.MeasurementSettings(), "0")
+    made = create(nasty, "1", [("host", nasty)], MeasurementSettings(), "0")
     assert tomllib.loads(made.scenario_text)["title"] == 'a "quoted" \\ one�[measurement]�'
 
 
@@ -471,11 +471,9 @@ def test_json_holds_findings_and_samples(run: Run) -> None:
 
 
 def test_a_measurement_without_a_repeat_is_refused(tmp_path: Path) -> None:
-    from sojourn_live.measure import measurement
+    from sojourn.records.measurement import MeasurementSettings, create
 
-    made = measurement.create(
-        "t", "1", [], measurement.MeasurementSettings(out=tmp_path / "empty"), "0"
-    )
+    made = create("t", "1", [], MeasurementSettings(out=tmp_path / "empty"), "0")
     with pytest.raises(RunError, match="no seed has finished"):
         made.table("probe")
 

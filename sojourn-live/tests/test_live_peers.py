@@ -21,8 +21,8 @@ from test_live_session import plan, served, serving
 from sojourn import report
 from sojourn.errors import UserError
 from sojourn.records import Run
+from sojourn.records.measurement import MeasurementSettings
 from sojourn_live.measure import measurement, peers
-from sojourn_live.measure.measurement import MeasurementSettings
 
 __all__ = ["live_network"]
 SOJOURN = (sys.executable, "-m", "sojourn")

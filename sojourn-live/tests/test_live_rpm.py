@@ -25,8 +25,9 @@ import shapes
 from sojourn import metrics, outputs, report
 from sojourn.cli import status
 from sojourn.records import Run, RunError
+from sojourn.records.measurement import ENGINE, MeasurementSettings
 from sojourn_live import _live, rpm
-from sojourn_live.measure import findings, measurement, responsiveness
+from sojourn_live.measure import findings, responsiveness
 from sojourn_live.measure.session import LiveError
 
 S, MS = 10**9, 10**6
@@ -173,7 +174,7 @@ def test_the_scores_are_those_by_which_the_measurement_ended(measured: Run) -> N
 
 
 def test_a_measurement_is_a_run(measured: Run) -> None:
-    assert measured.meta.engine == measurement.ENGINE
+    assert measured.meta.engine == ENGINE
     assert [phase.kind for phase in measured.meta.phases] == ["idle", "download", "upload"]
     probes = measured.table("probe", 1)
     assert set(probes["probe"]) == {"foreign-tcp", "foreign-tls", "foreign-http", "self"}
@@ -243,7 +244,7 @@ def test_what_the_progress_function_raises_is_raised(server: str) -> None:
 
 def test_a_server_that_is_not_trusted_is_refused_and_says_how(server: str, tmp_path: Path) -> None:
     with pytest.raises(LiveError, match="is not trusted") as refused:
-        rpm.measure(rpm.RpmPlan(server), measurement.MeasurementSettings(out=tmp_path / "run"))
+        rpm.measure(rpm.RpmPlan(server), MeasurementSettings(out=tmp_path / "run"))
     assert "--ca FILE" in refused.value.hint
     assert not (tmp_path / "run").exists()
 

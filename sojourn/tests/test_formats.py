@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from sojourn import formats, scenario
 from sojourn.cli import cli
@@ -69,9 +69,9 @@ def test_each_file_has_one_format_and_becomes_a_run(name: str, format_name: str)
     form, measured = _read(name)
     assert form == format_name
     content = formats.open_file(FILES / name)
-    run = measured.run(content.path, content.data)
+    run = measured.run(content)
     assert run.meta.engine == measured.program
-    assert run.meta.facts["1"]["notes"][0].startswith(f"Taken of {name}: ")
+    assert run.meta.facts["1"]["notes"][0].startswith(f"Read from {name}: ")
     assert run.table("probe").height == sum(len(pings.sent) for pings in measured.pings)
 
 
@@ -88,7 +88,7 @@ def test_irtt_has_times_delays_and_lost_packets() -> None:
     sent = [trip["timestamps"]["client"]["send"]["monotonic"] for trip in trips]
     assert [ping.t for ping in pings.sent] == [(at - sent[0]) / 1e9 for at in sent]
     assert measured.began_s == trips[0]["timestamps"]["client"]["send"]["wall"] / 1e9
-    assert "Of the lost packets irtt's server saw: 1 were lost up, 1 down." in measured.notes
+    assert "irtt tells the direction of 2 lost packets: 1 up, 1 down." in measured.notes
     assert "1 duplicate replies are left out." in measured.notes
 
 
@@ -339,6 +339,19 @@ def test_times_of_a_table_may_be_epochs_or_dates(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.parametrize("name", ["rate_mbps", "bandwidth_kbps", "Gbps", "rate_bps", "bw [Mbit/s]"])
+def test_a_column_with_a_unit_means_the_same_in_a_scenarios_trace(
+    name: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text(f"time_s,{name}\n0,5\n1,6\n")
+    _, result = formats.read(formats.open_file(file))
+    assert isinstance(result, formats.Texts)
+    imported = _check(result, tmp_path)
+    (tmp_path / "x.down.trace").write_bytes(file.read_bytes())
+    assert scenario.load(tmp_path / "x.toml").realise(1) == imported.realise(1)
+
+
 def test_sqms_configuration_is_a_scenario(tmp_path: Path) -> None:
     form, texts = _texts("sqm.conf")
     assert form == "sqm"
@@ -365,6 +378,30 @@ def test_sqms_configuration_is_a_scenario(tmp_path: Path) -> None:
     assert 'up.shaper = "htb rate 10000kbit overhead 44"' in result.files[".toml"]
     assert 'up.qdisc = "fq_codel noecn"' in result.files[".toml"]
     _check(result, tmp_path)
+
+
+def test_a_direction_that_sqm_does_not_shape_is_a_port(tmp_path: Path) -> None:
+    file = tmp_path / "sqm"
+    text = (FILES / "sqm.conf").read_text()
+    file.write_text(text.replace("'85000'", "'0'"))
+    _, result = formats.read(formats.open_file(file))
+    assert isinstance(result, formats.Texts)
+    assert 'down.rate = "1 Gbit/s"' in result.files[".toml"]
+    assert "down.qdisc" not in result.files[".toml"]
+    assert any(note.startswith("option download is 0, so SQM") for note in result.left_out)
+    _check(result, tmp_path)
+    file.write_text(text.replace("'85000'", "'0'").replace("'10000'", "'0'"))
+    with pytest.raises(UserError, match="both of its rates are 0"):
+        formats.read(formats.open_file(file))
+
+
+def test_quotes_and_control_characters_of_a_file_do_not_break_the_scenario(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text('qdisc fq_codel 1: dev a root refcnt 2 limit "9\\p ecn\x1b\n')
+    _, result = formats.read(formats.open_file(file))
+    assert isinstance(result, formats.Texts)
+    _check(result, tmp_path)
+    assert result.taken == ["up, a: fq_codel"]
 
 
 def test_what_tc_shows_is_a_scenario(tmp_path: Path) -> None:
@@ -460,7 +497,7 @@ def test_a_file_that_is_cut_anywhere_is_read_or_refused(name: str, tmp_path: Pat
                 if isinstance(result, formats.Texts):
                     _check(result, tmp_path)
                 else:
-                    result.run(content.path, content.data)
+                    result.run(content)
         except UserError as error:
             assert str(file) in str(error)
 
@@ -481,7 +518,46 @@ def test_import_writes_runs_and_says_what_it_took(
         CliRunner().invoke(cli, ["import", "notes.txt"], catch_exceptions=False)
 
 
+def _import(*words: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["import", *map(str, words)], catch_exceptions=False)
+
+
+def test_nothing_is_written_if_one_of_several_files_can_not_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").write_text(" \n")
+    with pytest.raises(UserError, match="empty is empty"):
+        _import(FILES / "irtt.json", "empty", "-o", "out")
+    with pytest.raises(UserError, match="Is a directory"):
+        _import(FILES / "irtt.json", tmp_path, "-o", "out")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "line.up.trace").write_text("mine")
+    with pytest.raises(UserError, match="is there already"):
+        _import(FILES / "irtt.json", FILES / "line.csv", "-o", "out")
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["line.up.trace"]
+
+
+def test_files_of_one_name_are_two_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.txt").write_bytes((FILES / "ping-macos.txt").read_bytes())
+    assert _import("a/x.txt", "b/x.txt", "-o", "both").exit_code == 0
+    assert Run.open(tmp_path / "both" / "x-2").meta.engine == "ping"
+    assert Run.open(tmp_path / "both" / "x").meta.engine == "ping"
+
+
+def test_a_scenario_is_written_into_a_folder_that_exists(tmp_path: Path) -> None:
+    assert _import(FILES / "line.csv", "-o", tmp_path).exit_code == 0
+    scenario.load(tmp_path / "line.toml")
+    many = tmp_path / "many"
+    assert _import(FILES / "line.csv", FILES / "sqm.conf", "-o", many).exit_code == 0
+    assert {"line.toml", "sqm.toml"} < {file.name for file in many.iterdir()}
+
+
 def test_formats_are_listed() -> None:
     done = CliRunner().invoke(cli, ["list", "formats"])
+    assert "mtr-report" not in done.output
     assert "irtt-json" in done.output
     assert "smokeping-xml" in done.output

@@ -5,26 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from sojourn.formats import Content, Format, Yields
-
-if TYPE_CHECKING:
-    from sojourn.records import Run
-    from sojourn.records.measurement import MeasurementSettings
-
-
-@dataclass(frozen=True)
-class _File:
-    """A measurement that is read from its file."""
-
-    read: Callable[[Path, MeasurementSettings | None], Run]
-
-    def run(self, path: Path, _data: bytes, settings: MeasurementSettings | None = None) -> Run:
-        return self.read(path, settings)
+from sojourn.formats import Content, Format, Measurement, Yields
 
 
 def _is_flent(content: Content) -> bool:
@@ -36,10 +17,10 @@ def _is_flent(content: Content) -> bool:
     )
 
 
-def _read_flent(_content: Content) -> _File:
+def _read_flent(content: Content) -> Measurement:
     from sojourn_live import flent
 
-    return _File(flent.read)
+    return flent.measurement(content)
 
 
 def _is_probe(content: Content) -> bool:
@@ -47,10 +28,10 @@ def _is_probe(content: Content) -> bool:
     return isinstance(raw, dict) and str(raw.get("format", "")).startswith("sojourn-probe")
 
 
-def _read_probe(_content: Content) -> _File:
+def _read_probe(content: Content) -> Measurement:
     from sojourn_live.measure import probe_file
 
-    return _File(probe_file.read)
+    return probe_file.measurement(content)
 
 
 FORMATS = (

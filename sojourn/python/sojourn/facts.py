@@ -32,6 +32,10 @@ class SessionPhase(TypedDict):
     complete: bool
 
 
+Direction: TypeAlias = Literal["down", "up"]
+"""Down: towards the client, which is the host under test."""
+
+
 class SessionFlow(TypedDict):
     """A TCP connection or a probe."""
 
@@ -98,7 +102,7 @@ class PhaseGoodput(TypedDict):
     """The bytes that receivers got between start_ns and end_ns of a phase."""
 
     phase: Count
-    direction: Literal["down", "up"]
+    direction: Direction
     bytes: Whole
     bps: Whole
 
@@ -196,7 +200,7 @@ class ArrivedMarks(TypedDict):
 class MarkedPath(TypedDict):
     """The fate of a DS field in one direction, without load."""
 
-    direction: Literal["down", "up"]
+    direction: Direction
     ds: Count
     """The DS field as it was sent."""
     sent: Count
@@ -207,7 +211,7 @@ class MarkedLoad(TypedDict):
     """The fate of ECN-capable datagrams in a phase."""
 
     phase: Count
-    direction: Literal["down", "up"]
+    direction: Direction
     ds: Count
     sent: Count
     arrived: list[ArrivedMarks]
@@ -217,7 +221,7 @@ class MarkedTcp(TypedDict):
     """The ECN counts of the senders of a load."""
 
     phase: Count
-    direction: Literal["down", "up"]
+    direction: Direction
     streams: Count
     ecn: Count
     """Streams that negotiated ECN."""

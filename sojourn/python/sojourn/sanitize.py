@@ -40,6 +40,19 @@ def is_plain(text: str) -> bool:
     return _CONTROLS.search(text) is None
 
 
+def toml(value: object) -> str:
+    """A value in TOML, its texts without control characters.
+
+    >>> print(toml(['a "b"', 1]))
+    ["a \\"b\\"", 1]
+    """
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml, value))}]"
+    if isinstance(value, str):
+        return '"' + plain(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return str(value)
+
+
 def content_of(path: Path, most: int, hint: str) -> bytes:
     """Reads a file that somebody sent; of a longer file at most `most` + 1 bytes.
 

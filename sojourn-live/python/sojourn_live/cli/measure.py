@@ -16,12 +16,9 @@ from sojourn_live.defaults import LOADS, USUAL_LOADS
 
 if TYPE_CHECKING:
     from sojourn.records import Run
+    from sojourn.records.measurement import MeasurementSettings
     from sojourn_live.measure.findings import Findings
-    from sojourn_live.measure.measurement import (
-        MeasurementOutcome,
-        MeasurementProgress,
-        MeasurementSettings,
-    )
+    from sojourn_live.measure.measurement import MeasurementOutcome, MeasurementProgress
     from sojourn_live.measure.session import ProbeTarget, SessionPlan
 
 PINGS = ("udp", "icmp", "gateway", "hop 2")
@@ -263,9 +260,9 @@ def _once(
     talk: options.TalkOptions,
 ) -> int:
     from sojourn.figures import slug
+    from sojourn.records.measurement import MeasurementSettings
     from sojourn_live import flent
     from sojourn_live.measure import findings
-    from sojourn_live.measure.measurement import MeasurementSettings
 
     default = None if talk.as_json else Path("runs") / f"measure-{slug(plan.host)}"
     how = MeasurementSettings(
@@ -313,6 +310,7 @@ def _series(
 ) -> int:
     """Measures as `--every` and `--times` ask."""
     from sojourn.figures import slug
+    from sojourn.records.measurement import MeasurementSettings
     from sojourn.units import parse_duration
     from sojourn_live.measure import measurement
 
@@ -328,9 +326,7 @@ def _series(
         )
 
     def measured(into: Path) -> MeasurementOutcome:
-        how = measurement.MeasurementSettings(
-            repeats=load.repeats, out=into, numbered=True, label=title
-        )
+        how = MeasurementSettings(repeats=load.repeats, out=into, numbered=True, label=title)
         with work.progress(quiet, lambda step: step) as show:
             return measurement.measure(plan, how, _reporter(show, load.repeats))
 

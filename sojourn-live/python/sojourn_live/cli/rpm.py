@@ -19,7 +19,7 @@ from sojourn_live.defaults import RPM_PORT, RpmService
 
 if TYPE_CHECKING:
     from sojourn.records import Run
-    from sojourn_live.measure.measurement import MeasurementSettings
+    from sojourn.records.measurement import MeasurementSettings
     from sojourn_live.measure.responsiveness import RpmResult
     from sojourn_live.rpm import RpmParameters, RpmPlan, RpmProgress
 
@@ -216,8 +216,8 @@ def measure_(
     HOST is a responsiveness server, or its URL.
     """
     from sojourn.figures import slug
+    from sojourn.records.measurement import MeasurementSettings
     from sojourn.units import parse_duration
-    from sojourn_live.measure.measurement import MeasurementSettings
     from sojourn_live.rpm import BOTH, SERIAL, RpmParameters, RpmPlan
 
     if trust.insecure and trust.ca is not None:

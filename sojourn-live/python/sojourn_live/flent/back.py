@@ -19,30 +19,39 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import itertools
 import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from sojourn.arrays import Columns, Floats, Json, Tables
 from sojourn.errors import UserError
-from sojourn.facts import ImportedFacts, SessionFlow, SessionLink, SessionPhase
+from sojourn.facts import Direction, ImportedFacts, SessionFlow, SessionLink, SessionPhase
+from sojourn.formats import Content, open_file
+from sojourn.formats.file_series import Ping, Pings, counted, unique_names
+from sojourn.formats.measured import IDLE, MOST_SERIES
+from sojourn.formats.run_tables import (
+    StreamTotals,
+    empty_tables,
+    probe_table,
+    session_flows,
+    table,
+    totals_table,
+)
 from sojourn.records import NONE, Run, names_of, nothing
-from sojourn.sanitize import plain
+from sojourn.records.measurement import MeasurementSettings, add, create
 from sojourn_live.flent import load
 from sojourn_live.flent.form import DELAY_S, MSS, STEP_S, S
-from sojourn_live.measure import measurement
-from sojourn_live.measure.phases import IDLE
 
 MOST_S, MOST_MS, MOST_MBPS, MOST_COUNT = 1e6, 1e7, 1e6, 1e15
 """Bounds of a time of a series, an RTT, a goodput and a counter."""
-MOST_SERIES = 2000
+MOST_PINGS = 3_000_000
+"""The most pings that a series may lack."""
 MOST_NAMED = 8
 """The most series that a note names."""
 GRID_S = 0.1
@@ -55,31 +64,67 @@ LONGEST_S = 36_000
 """A stream that lasts longer is refused."""
 
 
-def read(path: Path, how: measurement.MeasurementSettings | None = None) -> Run:
+@dataclass(frozen=True)
+class FlentMeasurement:
+    """The measurement of a flent file."""
+
+    tables: Tables
+    facts: ImportedFacts
+    title: str
+    version: str
+    asked: Sequence[tuple[str, object]]
+    fingerprint: str
+
+    def run(self, _content: Content, settings: MeasurementSettings | None = None) -> Run:
+        """The Run of it, engine "flent"."""
+        run = create(
+            self.title,
+            self.version,
+            self.asked,
+            settings or MeasurementSettings(),
+            self.fingerprint,
+            engine="flent",
+        )
+        add(run, 1, self.tables, self.facts)
+        return run
+
+
+def read(path: Path, how: MeasurementSettings | None = None) -> Run:
     """A flent file as a Run, engine "flent"."""
-    raw = load.content(path)
+    content = open_file(path)
+    return measurement(content).run(content, how)
+
+
+def measurement(content: Content) -> FlentMeasurement:
+    """The measurement of a flent file.
+
+    Raises:
+        UserError: it can't be read, or has neither pings nor streams.
+    """
+    path, raw = content.path, load.content(content)
     try:
         file = load.modern(raw)
-        session, title, asked = (
-            _session(file),
-            _title(file["metadata"]),
-            _asked(path, file["metadata"]),
+        metadata = file["metadata"]
+        tables, facts = _session(file)
+        found = FlentMeasurement(
+            tables,
+            facts,
+            _title(metadata),
+            str(metadata.get("FLENT_VERSION", "")),
+            _asked(path, metadata),
+            f"{_hash(raw):016x}",
         )
     except (
         KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, OSError, MemoryError
     ) as error:  # fmt: skip
         raise load.damaged(path, f"{type(error).__name__}: {error}") from None
-    if not session.facts["flows"]:
+    if not facts["flows"]:
         raise UserError(
             f"{path} has neither pings nor streams with samples",
             "sojourn reads flent's series `Ping (ms) ..`, `TCP ..` and `SCTP ..`; this file has: "
             + (_names(list(file["results"])) or "no series"),
         )
-    how = how or measurement.MeasurementSettings()
-    version = str(file["metadata"].get("FLENT_VERSION", ""))
-    run = measurement.create(title, version, asked, how, f"{_hash(raw):016x}", engine="flent")
-    measurement.add(run, 1, session.tables, session.facts)
-    return run
+    return found
 
 
 def _title(metadata: Json) -> str:
@@ -111,12 +156,6 @@ def _hash(raw: Json) -> int:
     return int.from_bytes(
         hashlib.sha256(json.dumps(raw, sort_keys=True).encode()).digest()[:8], "big"
     )
-
-
-@dataclass(frozen=True)
-class _Session:
-    tables: Tables
-    facts: ImportedFacts
 
 
 @dataclass
@@ -192,7 +231,7 @@ def _sorted(file: Json, points: Mapping[str, list[Json]]) -> _Sorted:
     return found
 
 
-def _direction(name: str) -> str:
+def _direction(name: str) -> Direction:
     return "down" if re.match(r"\w+ download\b", name) else "up"
 
 
@@ -234,7 +273,7 @@ def _check_times(file: Json, x: Floats) -> None:
 # ----------------------------------------------------------------------------------------- session
 
 
-def _session(file: Json) -> _Session:
+def _session(file: Json) -> tuple[Tables, ImportedFacts]:
     metadata, x = file["metadata"], np.asarray(file["x_values"], dtype=np.float64)
     t0, known_zone = load.began(file)
     if t0 < 0:
@@ -242,6 +281,8 @@ def _session(file: Json) -> _Session:
     _check_times(file, x)
     doubts = _Doubts()
     names = dict.fromkeys([*file["results"], *file["raw_values"]])
+    if len(names) > MOST_SERIES:
+        raise ValueError(f"it has more than {MOST_SERIES} series")
     points = {
         name: _points(name, file, x, t0, doubts)
         for name in names
@@ -272,18 +313,18 @@ def _session(file: Json) -> _Session:
         reach = UNSAMPLED_STEPS * _step(metadata)
         curves = {name: curve.on_grid(start, end, reach) for name, curve in curves.items()}
     flows = _flows(what.streams, pings, meta, lab)
-    tables = {
-        **{name: nothing(name) for name in (*measurement.EMPTY, "queue", "links")},
-        "engine": nothing("engine", 1),
-        "flow": _flow_table([curves[name] for name in what.streams], phases),
-        "probe": _probe_table([pinged[name] for name in pings], len(what.streams)),
+    streams = [curves[name] for name in what.streams]
+    targets = [pinged[name] for name in pings]
+    tables = empty_tables() | {
+        "flow": _flow_table(streams, phases),
+        "probe": probe_table(targets, len(streams)),
+        "flows": totals_table(
+            [StreamTotals(float(each.delivered[-1]), each.retransmits) for each in streams], targets
+        ),
     }
     if what.qdiscs:
         tables["queue"] = _queue_table({name: points[name] for name in what.qdiscs}, doubts)
         tables["links"] = nothing("links", len(what.qdiscs)) | {"link": np.arange(len(what.qdiscs))}
-    tables["flows"] = _totals(
-        tables, [curves[name] for name in what.streams], [pinged[name] for name in pings]
-    )
     facts: ImportedFacts = {
         "format": 1,
         "outcome": "complete",
@@ -300,7 +341,7 @@ def _session(file: Json) -> _Session:
         "links": _links(what.qdiscs, meta),
         "server": {"host": str(metadata.get("HOST", "")), "address": ""},
     }
-    return _Session(tables, facts)
+    return tables, facts
 
 
 NO_ZONE = "The file doesn't have a time zone: its local time is taken for UTC."
@@ -310,10 +351,10 @@ def _notes(what: _Sorted, unknown: Sequence[str], meta: Json) -> list[str]:
     """Sentences on the imported series and on those left out."""
     ways = [_direction(name) for name in what.streams]
     taken = [
-        _count(ways.count("down"), "stream down", "streams down"),
-        _count(ways.count("up"), "stream up", "streams up"),
-        _count(len(what.pings), "series of pings", "series of pings"),
-        _count(len(what.qdiscs), "qdisc", "qdiscs"),
+        counted(ways.count("down"), "stream down", "streams down"),
+        counted(ways.count("up"), "stream up", "streams up"),
+        counted(len(what.pings), "series of pings", "series of pings"),
+        counted(len(what.qdiscs), "qdisc", "qdiscs"),
     ]
     notes = [f"Imported from the file: {', '.join(filter(None, taken))}."]
     if what.others:
@@ -330,10 +371,6 @@ def _notes(what: _Sorted, unknown: Sequence[str], meta: Json) -> list[str]:
             f"Directions are taken from the series' names; netperf's commands have the opposite ones for {_names(swapped)}."
         )
     return notes
-
-
-def _count(count: int, one: str, more: str) -> str:
-    return f"{count} {one if count == 1 else more}" if count else ""
 
 
 def _names(names: Iterable[str]) -> str:
@@ -355,38 +392,11 @@ def _flows(
         str((lab.get("targets") or {}).get(name, name.removeprefix("Ping (ms)").lstrip(" :")))
         for name in pings
     ]
-    names = _different([*streams, *targets])
-    flows: list[SessionFlow] = [
-        {
-            "name": names[i], "kind": "bulk", "direction": "down" if _direction(name) == "down" else "up", "phase": 1,
-            "group": i, "congestion": str((meta.get(name) or {}).get("CONG_CONTROL") or "unknown"),
-        }
-        for i, name in enumerate(streams)
-    ]  # fmt: skip
-    return flows + [
-        {
-            "name": name,
-            "kind": "ping",
-            "direction": "",
-            "phase": None,
-            "group": len(streams) + i,
-            "congestion": None,
-        }
-        for i, name in enumerate(names[len(streams) :])
-    ]
-
-
-def _different(series: Sequence[str]) -> list[str]:
-    """Unique names without control characters, as a Run has them."""
-    if len(series) > MOST_SERIES:
-        raise ValueError(f"it has more than {MOST_SERIES} series")
-    names: list[str] = []
-    for name in map(plain, series):
-        candidates = itertools.chain(
-            [name or "unnamed"], (f"{name} {n}" for n in itertools.count(2))
-        )
-        names.append(next(candidate for candidate in candidates if candidate not in names))
-    return names
+    congestion = [str((meta.get(name) or {}).get("CONG_CONTROL") or "unknown") for name in streams]
+    directions = map(_direction, streams)
+    return session_flows(
+        [*streams, *targets], list(zip(directions, congestion, strict=True)), load_phase=1
+    )
 
 
 def _links(series: Sequence[str], metas: Json) -> list[SessionLink]:
@@ -402,7 +412,7 @@ def _links(series: Sequence[str], metas: Json) -> list[SessionLink]:
             "direction": "out",
             "qdisc": str(meta.get("sojourn_qdisc") or "unknown"),
         }
-        for name, meta in zip(_different(names), about, strict=True)
+        for name, meta in zip(unique_names(names), about, strict=True)
     ]
 
 
@@ -597,97 +607,66 @@ def _flow_table(curves: Sequence[_Curve], phases: Sequence[SessionPhase]) -> Col
         )  # fmt: skip
         rows.append(np.column_stack(columns))
     names = ("t_ns", "flow", "cwnd_bytes", "srtt_ns", "delivered_bytes", "retransmits")
-    return _table("flow", names, np.concatenate(rows) if rows else [])
-
-
-def _table(name: str, columns: Sequence[str], rows: Sequence[Sequence[float]] | Floats) -> Columns:
-    """A table with these columns, rounded, NaN as null. The other columns are null."""
-    table = nothing(name, len(rows))
-    if len(rows):
-        for column, values in zip(columns, np.asarray(rows, dtype=np.float64).T, strict=True):
-            table[column] = np.round(np.where(np.isnan(values), NONE, values)).astype(np.int64)
-    return table
+    return table("flow", names, np.concatenate(rows) if rows else [])
 
 
 # ------------------------------------------------------------------------------------------- pings
 
 
-_Ping: TypeAlias = tuple[float, float, float | None, float | None]
-"""A probe's time of sending in s, its number, its RTT and its one-way delay in ms."""
-
-
-@dataclass(frozen=True)
-class _Pinged:
-    """A target's probes in order of sending."""
-
-    rows: list[_Ping]
-    losses_known: bool
-
-
-def _pinged(name: str, points: Sequence[Json], doubts: _Doubts, *, ours: bool) -> _Pinged:
-    rows: list[_Ping] = []
+def _pinged(name: str, points: Sequence[Json], doubts: _Doubts, *, ours: bool) -> Pings:
+    sent: list[Ping] = []
     for i, point in enumerate(points):
         t = float(point["t"])
-        seq = doubts.number(name, "seq", point.get("seq", i), MOST_COUNT)
+        numbered = doubts.number(name, "seq", point.get("seq", i), MOST_COUNT)
+        seq = i if numbered is None else int(numbered)
         forward = point.get("owd_up")
         if forward is not None:
             forward = doubts.number(name, "owd_up", max(float(forward), 0), MOST_MS)
+        forward_ms = math.nan if forward is None else forward
         if point.get("lost") or point.get("val") is None:
-            rows.append((t, float(i) if seq is None else seq, None, forward))
+            sent.append(Ping(t, seq, forward_ms=forward_ms))
             continue
         rtt = doubts.number(name, "RTT", point["val"], MOST_MS)
         if rtt is not None:
-            sent = t if ours else max(t - rtt / 1e3, 0.0)
-            rows.append((sent, float(i) if seq is None else seq, rtt, forward))
-    numbered = bool(points) and all("seq" in point for point in points)
-    if numbered and not ours and not any("lost" in point or "owd_up" in point for point in points):
-        rows = _with_gaps(rows)
-    return _Pinged(sorted(rows, key=lambda row: row[:2]), numbered)
+            sent.append(Ping(t if ours else max(t - rtt / 1e3, 0.0), seq, rtt, forward_ms))
+    all_numbered = bool(points) and all("seq" in point for point in points)
+    if (
+        all_numbered
+        and not ours
+        and not any("lost" in point or "owd_up" in point for point in points)
+    ):
+        sent = _with_gaps(sent)
+    return Pings(name, sorted(sent, key=lambda ping: (ping.t, ping.seq)), all_numbered)
 
 
 SEQUENCE = 2**16
 """ICMP sequence numbers are modulo this."""
 
 
-def _with_gaps(rows: Sequence[_Ping]) -> list[_Ping]:
+def _with_gaps(answered: Sequence[Ping]) -> list[Ping]:
     """Numbers missing between the first and the last answer are lost probes, sent evenly spaced
     between their neighbours. The first of duplicate answers counts."""
-    numbered: dict[int, _Ping] = {}
+    numbered: dict[int, Ping] = {}
     highest = None
-    for row in rows:
-        seq = int(row[1])
+    for ping in answered:
+        seq = ping.seq
         if highest is not None:
             # The number closest to the highest so far that is the same modulo 2^16.
             seq += round((highest - seq) / SEQUENCE) * SEQUENCE
         highest = seq if highest is None else max(highest, seq)
-        numbered.setdefault(seq, (row[0], float(seq), *row[2:]))
+        numbered.setdefault(seq, dataclasses.replace(ping, seq=seq))
     known = sorted(numbered)
-    if known and known[-1] - known[0] > load.MOST_VALUES:
-        raise ValueError(f"more than {load.MOST_VALUES / 1e6:g} million pings are missing")
+    if known and known[-1] - known[0] > MOST_PINGS:
+        raise ValueError(f"more than {MOST_PINGS / 1e6:g} million pings are missing")
     missing = sorted(set(range(known[0], known[-1])) - set(known)) if known else []
     if not missing:
         return list(numbered.values())
-    sent = np.interp(missing, known, [numbered[seq][0] for seq in known])
-    lost = [(float(t), float(seq), None, None) for t, seq in zip(sent, missing, strict=True)]
+    times = np.interp(missing, known, [numbered[seq].t for seq in known])
+    lost = [Ping(float(t), seq) for t, seq in zip(times, missing, strict=True)]
     return [*numbered.values(), *lost]
 
 
-def _probe_table(pings: Sequence[_Pinged], first: int) -> Columns:
-    rows = [
-        (
-            t * S,
-            first + number,
-            seq,
-            math.nan if rtt is None else rtt * 1e6,
-            math.nan if forward is None else forward * 1e6,
-        )
-        for number, pinged in enumerate(pings)
-        for t, seq, rtt, forward in pinged.rows
-    ]
-    return _table("probe", ("t_ns", "probe", "seq", "rtt_ns", "forward_ns"), rows)
-
-
-# ---------------------------------------------------------------------------------- qdiscs, totals
+# ------------------------------------------------------------------------------------------ qdiscs
 
 _COUNTS = {
     "backlog_bytes": "backlog_bytes", "backlog_packets": "backlog_pkts", "dropped_packets": "dropped",
@@ -724,24 +703,3 @@ def _queue_table(series: Mapping[str, Sequence[Json]], doubts: _Doubts) -> Colum
 
 def _integers(values: Floats) -> np.ndarray[Any, Any]:
     return np.where(np.isfinite(values), values, NONE).astype(np.int64)
-
-
-def _totals(tables: Tables, curves: Sequence[_Curve], pings: Sequence[_Pinged]) -> Columns:
-    """Totals from the file's samples. The file has no counters of packets."""
-    count = len(curves) + len(pings)
-    table = nothing("flows", count) | {"flow": np.arange(count)}
-    for i, curve in enumerate(curves):
-        table["delivered_bytes"][i] = round(float(curve.delivered[-1]))
-        if math.isfinite(curve.retransmits):
-            table["retransmits"][i] = round(curve.retransmits)
-    probe = tables["probe"]
-    for i, pinged in enumerate(pings, len(curves)):
-        rtt = probe["rtt_ns"][probe["probe"] == i]
-        answered = rtt[rtt >= 0]
-        table["received_packets"][i] = answered.size
-        if pinged.losses_known:
-            table["sent_packets"][i] = rtt.size
-            table["lost_packets"][i] = rtt.size - answered.size
-        if answered.size:
-            table["base_rtt_ns"][i] = int(answered.min())
-    return table

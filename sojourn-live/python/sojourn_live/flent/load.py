@@ -13,54 +13,34 @@ checked before use.
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import io
-import json
-import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sojourn import sanitize
 from sojourn.arrays import Json
 from sojourn.errors import UserError
+from sojourn.formats import Content
 from sojourn_live.flent.form import VERSION
 
-LARGEST_FILE = 100_000_000
-"""Bytes, packed or not: flent's are below 20 MB."""
-MOST_VALUES = 3_000_000
-"""The most values and keys of a file. Each is a Python object of some 100 bytes. An hour of 20
-pings a second to five targets has half as many."""
 ZONE_S = 900
 """Time zones differ from UTC by multiples of this."""
 
 
-def content(path: Path) -> Json:
+def content(file: Content) -> Json:
     """The file's content, not converted.
 
     Raises:
         UserError: it is not a flent file, or it has a later version.
     """
-    packed = sanitize.content_of(path, LARGEST_FILE, "give a .flent.gz file")
-    try:
-        if packed[:2] == b"\x1f\x8b":
-            with gzip.open(io.BytesIO(packed)) as stream:
-                text = stream.read(LARGEST_FILE + 1)
-        elif packed[:3] == b"BZh":
-            text = bz2.BZ2Decompressor().decompress(packed, LARGEST_FILE + 1)
-        else:
-            text = packed
-        sanitize.check_json(text, LARGEST_FILE, MOST_VALUES)
-        raw = json.loads(text)
-    except (OSError, EOFError, ValueError, RecursionError, MemoryError, zlib.error) as error:
-        raise damaged(path, str(error) or "it needs more memory than available") from None
+    raw = file.json
+    if raw is None:
+        raise damaged(file.path, file.not_json)
     if not isinstance(raw, dict) or not isinstance(raw.get("metadata"), dict):
-        raise damaged(path, "it has no metadata")
+        raise damaged(file.path, "it has no metadata")
     if type(version := raw.get("version", 1)) is not int or not 1 <= version <= VERSION:
         raise UserError(
-            f"{path} has version {version!r} of flent's format",
+            f"{file.path} has version {version!r} of flent's format",
             f"sojourn reads versions 1 to {VERSION}: flent 2.3.0 writes {VERSION}",
         )
     return raw

@@ -26,7 +26,8 @@ import polars as pl
 from sojourn.arrays import Floats
 from sojourn.facts import MeasurementFacts
 from sojourn.records import Run
-from sojourn_live.measure import intervals, marks, measurement, responsiveness, scores
+from sojourn.records.measurement import ENGINE
+from sojourn_live.measure import intervals, marks, responsiveness, scores
 from sojourn_live.measure.intervals import Interval
 from sojourn_live.measure.phases import IDLE, WHOLE, Cut, Part, cut
 from sojourn_live.outputs import FindingsNumbers
@@ -349,7 +350,7 @@ def _wire(whole: Cut, direction: str) -> float:
     segments = sent = 0
     version = 4
     # Other engines count other bytes as sent.
-    for seed in run.seeds if run.meta.engine == measurement.ENGINE else ():
+    for seed in run.seeds if run.meta.engine == ENGINE else ():
         totals = run.table("flows", seed).filter(
             pl.col("flow").is_in(names) & (pl.col("sent_bytes") > 0)
         )

@@ -18,11 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from sojourn.arrays import Tables
 from sojourn.facts import MeasurementFacts, SessionFacts
 from sojourn.records import MEASUREMENT, Run, check_room, check_vacant, reserved
-from sojourn.records.measurement import EMPTY as EMPTY
-from sojourn.records.measurement import ENGINE as ENGINE
-from sojourn.records.measurement import MeasurementSettings as MeasurementSettings
-from sojourn.records.measurement import add as add
-from sojourn.records.measurement import create as create
+from sojourn.records.measurement import MeasurementSettings, add, create
 from sojourn_live.measure.planned import LiveError
 
 if TYPE_CHECKING:

@@ -102,11 +102,9 @@ def read(folder: Path) -> list[MeasurementEntry]:
     runs = [Run.open(path) for path in _folders(folder)]
     entries = _failures(folder / FAILED)
     if runs:
-        from sojourn_live.measure import measurement
+        from sojourn.records.measurement import ENGINE
 
-        entries += [
-            entry(run) for run in runs if run.seeds and run.meta.engine == measurement.ENGINE
-        ]
+        entries += [entry(run) for run in runs if run.seeds and run.meta.engine == ENGINE]
     if not entries:
         raise RunError(
             f"{folder} contains no measurements",

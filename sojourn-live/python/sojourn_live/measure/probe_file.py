@@ -6,28 +6,26 @@ The file may come from anywhere, so it is checked before a Run is made of it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sojourn import sanitize
 from sojourn.arrays import Json, Tables
 from sojourn.errors import UserError
 from sojourn.facts import SessionFacts
+from sojourn.formats import Content, open_file
 from sojourn.records import NONE, TABLES, Run
+from sojourn.records.measurement import EMPTY, MeasurementSettings, add
 from sojourn.shapes import read as shaped
-from sojourn_live.measure import measurement
+from sojourn_live.measure.measurement import start
 from sojourn_live.measure.planned import SessionPlan
 
 FORMAT = "sojourn-probe 1"
 SUFFIX = ".json"
-TABLES_OF_A_SESSION = ("probe", "flow", "flows", "queue", "links", "engine", *measurement.EMPTY)
-LARGEST_FILE = 100_000_000
-"""Bytes. A measurement of forty seconds with four streams has 0.5 MB."""
-MOST_VALUES = 10_000_000
+TABLES_OF_A_SESSION = ("probe", "flow", "flows", "queue", "links", "engine", *EMPTY)
 
 
 def is_one(path: Path) -> bool:
@@ -35,18 +33,40 @@ def is_one(path: Path) -> bool:
     return path.name.endswith(SUFFIX)
 
 
-def read(path: Path, how: measurement.MeasurementSettings | None = None) -> Run:
+@dataclass(frozen=True)
+class ProbeMeasurement:
+    """The measurement of a file of sojourn-probe."""
+
+    plan: SessionPlan
+    tables: Tables
+    facts: SessionFacts
+
+    def run(self, _content: Content, settings: MeasurementSettings | None = None) -> Run:
+        """The Run of it, with one repeat."""
+        run = start(self.plan, self.facts, settings or MeasurementSettings())
+        add(run, 1, self.tables, self.facts)
+        return run
+
+
+def read(path: Path, how: MeasurementSettings | None = None) -> Run:
     """The Run of a file of sojourn-probe, with one repeat."""
-    raw = _load(path)
+    content = open_file(path)
+    return measurement(content).run(content, how)
+
+
+def measurement(content: Content) -> ProbeMeasurement:
+    """The measurement of a file of sojourn-probe.
+
+    Raises:
+        UserError: it is damaged, or has another version.
+    """
+    raw = _load(content)
     try:
         facts = shaped(SessionFacts, raw["facts"])
         plan = shaped(SessionPlan, {**raw["plan"], "secret": ""})
-        tables = _tables(raw["tables"], facts)
+        return ProbeMeasurement(plan, _tables(raw["tables"], facts), facts)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise _damaged(path, f"{type(error).__name__}: {error}") from None
-    run = measurement.start(plan, facts, how or measurement.MeasurementSettings())
-    measurement.add(run, 1, tables, facts)
-    return run
+        raise _damaged(content.path, f"{type(error).__name__}: {error}") from None
 
 
 def _damaged(path: Path, why: str) -> UserError:
@@ -56,13 +76,10 @@ def _damaged(path: Path, why: str) -> UserError:
     )
 
 
-def _load(path: Path) -> Json:
-    text = sanitize.content_of(path, LARGEST_FILE, "give a file of sojourn-probe")
-    try:
-        sanitize.check_json(text, LARGEST_FILE, MOST_VALUES)
-        raw = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _damaged(path, str(error)) from None
+def _load(content: Content) -> Json:
+    path, raw = content.path, content.json
+    if raw is None:
+        raise _damaged(path, content.not_json)
     if not isinstance(raw, dict) or not isinstance(found := raw.get("format"), str):
         raise _damaged(path, "it has no key format")
     if found != FORMAT:

@@ -21,14 +21,15 @@ from sojourn import linux_only as linux_only
 from sojourn.arrays import Columns, Tables
 from sojourn.facts import RpmFacts
 from sojourn.records import Run, nothing
+from sojourn.records.measurement import EMPTY, MeasurementSettings, create
 from sojourn_live import _live
 from sojourn_live.measure import measurement, responsiveness, scores
-from sojourn_live.measure.measurement import Keeper, MeasurementOutcome, MeasurementSettings
+from sojourn_live.measure.measurement import Keeper, MeasurementOutcome
 from sojourn_live.measure.session import LiveError
 
 S = 10**9
 
-EMPTY = (*measurement.EMPTY, "queue", "links")
+NO_ROWS = (*EMPTY, "queue", "links")
 """Tables without rows in such a measurement."""
 REPEAT_BYTES = 10_000_000
 """Disk space that a repeat may take. 16 connections and 100 probes a second for three minutes take
@@ -167,7 +168,7 @@ def to_dict(run: Run, parameters: RpmParameters) -> dict[str, Any]:
 
 def _all_tables(tables: Mapping[str, Columns]) -> dict[str, dict[str, np.ndarray[Any, Any]]]:
     """These tables and the tables without rows."""
-    empty = {name: nothing(name) for name in EMPTY}
+    empty = {name: nothing(name) for name in NO_ROWS}
     return {**empty, **{name: dict(columns) for name, columns in tables.items()}}
 
 
@@ -185,4 +186,4 @@ def _start(plan: RpmPlan, facts: RpmFacts, how: MeasurementSettings) -> Run:
     ]
     title = f"Responsiveness of {server['host']}, {began:%Y-%m-%d %H:%M} UTC"
     fingerprint = hashlib.sha256(f"{plan.to_json()} {facts['zero_ns']}".encode()).hexdigest()[:16]
-    return measurement.create(title, sojourn.__version__, asked, how, fingerprint)
+    return create(title, sojourn.__version__, asked, how, fingerprint)

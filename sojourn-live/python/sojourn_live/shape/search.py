@@ -16,6 +16,7 @@ from sojourn.engine import folder_names
 from sojourn.errors import UserError
 from sojourn.linux.operations import WantedShape, plan
 from sojourn.records import Run
+from sojourn.records.measurement import MeasurementSettings, add
 from sojourn.scenario.qdisc import write_rate
 from sojourn_live.measure import findings, measurement, session
 from sojourn_live.outputs import TunedDirection
@@ -291,14 +292,14 @@ class _Runs:
                 f"measuring ended early: {facts['why']}", f"the Runs so far are in {self._out}"
             )
         if label not in self.runs:
-            how = measurement.MeasurementSettings(
+            how = MeasurementSettings(
                 repeats=1 if label == NO_SHAPER else self._asked.repeats,
                 out=self._out / folder_names([f"{self._asked.direction} {label}"])[0],
                 force=True,
                 label=f"{self._asked.direction}, {label}",
             )
             self.runs[label] = measurement.start(self._asked.plan, facts, how)
-        measurement.add(self.runs[label], repeat, measured.tables, facts)
+        add(self.runs[label], repeat, measured.tables, facts)
         return True
 
 

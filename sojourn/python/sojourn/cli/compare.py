@@ -236,12 +236,7 @@ def _runs(
             {},
         )
     if out is not None:
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(
-                f"can't write to {out}: {error.strerror or error}", "choose another folder with -o"
-            ) from None
+        work.make_folder(out)
         _write(runs, out, suffixes or _usual(runs), talk.quiet, "")
     elif suffixes:
         raise click.UsageError("--figures of Runs needs -o DIR, the folder for the figures")

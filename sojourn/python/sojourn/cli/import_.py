@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,19 +30,28 @@ def import_(paths: tuple[Path, ...], output: options.OutputOptions, quiet: bool)
 
     A measurement (flent, irtt, iperf3, ping, SmokePing, ...) becomes a Run, which report, compare
     and export take like one of our own. The format is found out by the content; files may be
-    packed by gzip, bzip2, xz or zstd. `sojourn list formats` shows what is read.
+    packed by gzip, bzip2, xz or zstd. `sojourn list formats` shows what is read. Nothing is written
+    unless every file can be read.
     """
     for path in paths:
         work.check_there(path, "give a file that another program wrote; `sojourn list formats`")
     from sojourn import formats
+    from sojourn.formats.file_series import unique_names
 
-    for path in paths:
-        content = formats.open_file(path)
-        found, result = formats.read(content)
+    contents = [formats.open_file(path) for path in paths]
+    results = [formats.read(content) for content in contents]
+    names = unique_names(map(_stem, contents), between="-")
+    several = len(paths) > 1
+    writers: list[Callable[[], None]] = []
+    for content, (found, result), name in zip(contents, results, names, strict=True):
         if isinstance(result, formats.Texts):
-            _write(content, result, output, several=len(paths) > 1, quiet=quiet)
+            files = _files(result, name, output, several=several)
+            writers.append(partial(_write, files, result, quiet))
         else:
-            _measured(content, found, result, output, several=len(paths) > 1, quiet=quiet)
+            folder = _folder(name, output, several=several)
+            writers.append(partial(_measured, content, found, result, folder, output.force, quiet))
+    for write in writers:
+        write()
 
 
 def _stem(content: Content) -> str:
@@ -53,24 +64,25 @@ def _stem(content: Content) -> str:
     return slug(name)
 
 
+def _folder(name: str, output: options.OutputOptions, *, several: bool) -> Path:
+    """The folder of a Run, which may be written."""
+    from sojourn.records import MEASUREMENT, check_vacant
+
+    if output.out is None:
+        return work.unused(Path("runs") / name)
+    folder = output.out / name if several else output.out
+    check_vacant(folder, MEASUREMENT, force=output.force)
+    return folder
+
+
 def _measured(
-    content: Content, found: Format, measurement: Measurement, output: options.OutputOptions, *, several: bool, quiet: bool
+    content: Content, found: Format, measurement: Measurement, folder: Path, force: bool, quiet: bool
 ) -> None:  # fmt: skip
     from sojourn import extras, formats
     from sojourn.records.measurement import MeasurementSettings
 
-    name = _stem(content)
-    folder = (
-        work.unused(Path("runs") / name)
-        if output.out is None
-        else output.out / name
-        if several
-        else output.out
-    )
     with formats.damage_named(content, found):
-        run = measurement.run(
-            content.path, content.data, MeasurementSettings(out=folder, force=output.force)
-        )
+        run = measurement.run(content, MeasurementSettings(out=folder, force=force))
     if any(package.measurements for package in extras.installed()):
         work.show(extras.read_measurements([run]).text(run))
     else:
@@ -79,15 +91,16 @@ def _measured(
     work.say(f"wrote {folder}; as a page: sojourn report {folder}", quiet)
 
 
-def _write(
-    content: Content, texts: Texts, output: options.OutputOptions, *, several: bool, quiet: bool
-) -> None:
-    """Writes a scenario or a trace, and prints which parts of the file are not in it."""
-    folder = output.out if several and output.out is not None else Path()
-    name = _stem(content)
-    first = next(iter(texts.files))
-    if output.out is not None and not several:
-        folder, name = output.out.parent, output.out.name.removesuffix(first)
+def _files(
+    texts: Texts, name: str, output: options.OutputOptions, *, several: bool
+) -> dict[Path, str]:
+    """The text of each file to write. -o is a folder if there are several inputs, or if it is one
+    already."""
+    folder = output.out or Path()
+    if output.out is not None and not several and not output.out.is_dir():
+        folder, name = output.out.parent, output.out.name.removesuffix(next(iter(texts.files)))
+    if several:
+        work.make_folder(folder)
     files = {
         folder / f"{name}{ending}": text.replace("{stem}", name)
         for ending, text in texts.files.items()
@@ -96,6 +109,11 @@ def _write(
         work.check_parent(file)
         if file.exists() and not output.force:
             raise UserError(f"{file} is there already", "give another -o, or --force to replace it")
+    return files
+
+
+def _write(files: dict[Path, str], texts: Texts, quiet: bool) -> None:
+    """Writes a scenario or a trace, and prints which parts of the source are not in it."""
     for file, text in files.items():
         work.write(file, text)
     for sentence in texts.taken:
@@ -104,4 +122,6 @@ def _write(
         work.say(f"note: {sentence}", quiet)
     work.say(f"wrote {', '.join(map(str, files))}", quiet)
     if texts.use:
-        work.say(texts.use.format(file=next(iter(files)), stem=folder / name), quiet)
+        first = next(iter(files))
+        stem = first.with_name(first.name.removesuffix(next(iter(texts.files))))
+        work.say(texts.use.format(file=first, stem=stem), quiet)

@@ -132,7 +132,7 @@ def _scenarios() -> list[str]:
 def _formats() -> list[str]:
     from sojourn import formats
 
-    known = formats.formats()
+    known = [each for each in formats.formats() if not each.refused]
     width = max(len(each.name) for each in known)
     return [f"{each.name:{width}}  {each.yields.value:11}  {each.made_by}" for each in known]
 

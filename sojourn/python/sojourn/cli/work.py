@@ -443,6 +443,16 @@ def check_parent(file: Path | None) -> None:
         raise click.BadParameter(f"{file.parent} is not a folder", param_hint=str(file))
 
 
+def make_folder(folder: Path) -> None:
+    """Makes a folder for results."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"can't write to {folder}: {error.strerror or error}", "choose another folder with -o"
+        ) from None
+
+
 def write(file: Path, content: str | bytes) -> Path:
     """Writes a file whole or not at all."""
     from sojourn.records import write_named

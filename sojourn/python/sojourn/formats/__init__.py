@@ -65,6 +65,8 @@ def identify(content: Content) -> Format:
     Raises:
         UserError: no format, or more than one, recognises it.
     """
+    if not content.data.strip():
+        raise UserError(f"{content.path} is empty", "give a file that another program wrote")
     fitting = [each for each in formats() if each.recognises(content)]
     if len(fitting) == 1:
         return fitting[0]

@@ -62,21 +62,34 @@ class Content:
 
     @cached_property
     def json(self) -> Any:
-        """The content as JSON; None if it is not JSON.
+        """The content as JSON; None if it is not JSON (`not_json` is why).
 
         Raises:
             UserError: it has more values than `MOST_VALUES`.
         """
+        return self._json[0]
+
+    @property
+    def not_json(self) -> str:
+        """Why `json` is None."""
+        return self._json[1]
+
+    @cached_property
+    def _json(self) -> tuple[Any, str]:
         if self.data.lstrip()[:1] not in (b"{", b"["):
-            return None
+            return None, "it does not begin with { or ["
         try:
             sanitize.check_json(self.data, LARGEST, MOST_VALUES)
         except ValueError as error:
             raise UserError(f"{self.path} is too large: {error}", "give a part of it") from None
         try:
-            return json.loads(self.data)
-        except (ValueError, RecursionError):
-            return None
+            return json.loads(self.data), ""
+        except (ValueError, RecursionError) as error:
+            return None, str(error)
+        except MemoryError:
+            raise UserError(
+                f"{self.path} needs more memory than available", "give a part of it"
+            ) from None
 
     def modified(self) -> float:
         """When the file was written, in seconds since 1970."""

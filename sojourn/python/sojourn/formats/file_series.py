@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from sojourn.formats.format import FileFormatError
+from sojourn.sanitize import plain
 
-Direction: TypeAlias = Literal["up", "down"]
+if TYPE_CHECKING:
+    from sojourn.facts import Direction
+
 S = 1e9
 MOST_S, MOST_MS, MOST_BYTES, MOST_COUNT = 1e8, 1e7, 1e15, 1e15
 """No time, RTT, number of bytes or counter of a file is larger: 3 years, 3 hours, 1 PB."""
+
+
+def counted(count: int, one: str, more: str) -> str:
+    """`1 stream`, `2 streams`, and "" for none."""
+    return f"{count} {one if count == 1 else more}" if count else ""
+
+
+def unique_names(names: Iterable[str], between: str = " ") -> list[str]:
+    """Names without control characters, and none twice: a second "a" becomes "a 2"."""
+    unique: list[str] = []
+    used: set[str] = set()
+    for name in map(plain, names):
+        candidates = itertools.chain(
+            [name or "unnamed"], (f"{name}{between}{n}" for n in itertools.count(2))
+        )
+        unique.append(next(each for each in candidates if each not in used))
+        used.add(unique[-1])
+    return unique
 
 
 def checked(value: float, what: str, most: float, least: float = 0.0) -> float:

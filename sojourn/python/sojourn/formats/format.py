@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -30,8 +29,8 @@ class Yields(StrEnum):
 class Measurement(Protocol):
     """A measurement that a file contains; `measured.FileMeasurement` is one."""
 
-    def run(self, path: Path, data: bytes, settings: MeasurementSettings | None = None) -> Run:
-        """The Run of it. `path` and `data`: the file and its unpacked content.
+    def run(self, content: Content, settings: MeasurementSettings | None = None) -> Run:
+        """The Run of it. `content`: the file that it was read from.
 
         Raises:
             UserError: the folder of `settings` is not empty, and not a Run that may be replaced.
@@ -56,7 +55,12 @@ class Format:
     """Reads it. Raises FileFormatError where the file says something that can't be taken; KeyError,
     TypeError, ValueError and the like where it is damaged."""
 
+    refused: bool = False
+    """Whether it is recognised only to give the reason why it can't be read."""
+
     @property
     def hint(self) -> str:
         """The hint of an error: how such a file is made."""
+        if self.refused:
+            return "sojourn list formats shows what is read"
         return f"{self.name} is what `{self.made_by}` writes"

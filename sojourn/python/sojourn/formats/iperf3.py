@@ -15,12 +15,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from sojourn.formats.content import Content
-from sojourn.formats.file_series import Direction, Stream
+from sojourn.formats.file_series import Stream
 from sojourn.formats.format import FileFormatError, Format, Yields
 from sojourn.formats.measured import FileMeasurement
 
 if TYPE_CHECKING:
     from sojourn.arrays import Json
+    from sojourn.facts import Direction
 
 
 def _is_json(content: Content) -> bool:

@@ -77,7 +77,10 @@ def _read_json(content: Content) -> FileMeasurement:
     up = sum(trip["lost"] == "true_up" for trip in trips)
     down = sum(trip["lost"] == "true_down" for trip in trips)
     if up or down:
-        notes.append(f"Of the lost packets irtt's server saw: {up} were lost up, {down} down.")
+        lost = up + down
+        notes.append(
+            f"irtt tells the direction of {lost} lost packet{'s' * (lost > 1)}: {up} up, {down} down."
+        )
     for key, what in (("duplicates", "duplicate"), ("late_packets", "late")):
         if stats.get(key):
             notes.append(f"{stats[key]} {what} replies are left out.")

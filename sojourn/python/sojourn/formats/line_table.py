@@ -1,7 +1,12 @@
 """A table of a line over time: rates in each direction, delay or RTT, loss, by the names of its
 columns. CSV, tabs, semicolons or blanks.
 
-It becomes a trace for each quantity and a scenario that uses them. A column's unit is part of its
+It becomes a trace for each quantity and a scenario that uses them. A scenario's own traces are
+chosen by crates/scenario/src/columns.rs: it looks for the one quantity and the unit that the
+scenario's key implies, and knows no directions, RTTs, losses or dates. Here nothing implies them,
+so the names must contain them. Both give a name with a unit the same meaning (the tests say so).
+
+ A column's unit is part of its
 name (`dl_mbps`, `rtt_ms`); without a unit the file is refused, unless it is a known public dataset.
 Times are seconds or milliseconds from a beginning, seconds or milliseconds since 1970, or dates.
 """
@@ -15,10 +20,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from sojourn.formats.content import Content
 from sojourn.formats.format import FileFormatError, Format, Yields
-from sojourn.formats.texts import Texts
+from sojourn.formats.texts import GUESSED_DELAY, PORT, TO_RUN, Texts, line_scenario
+
+if TYPE_CHECKING:
+    from sojourn.facts import Direction
 
 _TIMES = re.compile(
     r"(time|timestamp|ts|t|elapsed|date|datetime|utc)(_?(s|sec|seconds|ms|msec|utc|iso|local))?$"
@@ -38,8 +47,6 @@ _DATES = ("%Y.%m.%d_%H.%M.%S", "%Y-%m-%d %H:%M:%S", "%Y/%m/%d %H:%M:%S", "%d/%m/
 KBITS = frozenset({"dl_bitrate", "ul_bitrate", "cellid", "state"})
 """Columns of the 5G dataset of University College Cork, whose bitrates are in kbit/s."""
 MOST_ROWS = 200_000
-GUESSED_DELAY_MS = 20.0
-GUESSED_MBPS = 100.0
 
 
 @dataclass(frozen=True)
@@ -228,38 +235,30 @@ def _texts(
         lines = [f"time_s,{unit}", *(f"{t:.6f},{value:.6g}" for t, value in values)]
         files[f".{quantity}.trace"] = "\n".join(lines) + "\n"
     taken = [f"{names.get(quantity, names.get('rtt', ''))}: {len(values)} rows over {span:.4g} s as {quantity}, mean {sum(value for _, value in values) / len(values):.4g} {'ms' if quantity == 'delay' else 'Mbit/s'}" for quantity, values in traces.items()]  # fmt: skip
-    return Texts(files, taken, notes, use="to run it: sojourn run {file}")
+    return Texts(files, taken, notes, use=TO_RUN)
 
 
 def _scenario(
     content: Content, traces: Mapping[str, list[tuple[float, float]]], span: float, notes: list[str]
 ) -> str:
     """A download, an upload and a ping over the line. `.toml` and traces have one stem."""
-    lines = [
-        f"# The line of {content.path.name}.",
-        f'duration = "{max(min(span, 60.0), 1.0):.6g} s"',
-        "",
-        "[bottleneck]",
-        'qdisc = "fq_codel"',
-    ]
+    keys: dict[str, object] = {"qdisc": "fq_codel"}
     if "delay" in traces:
-        lines.append('delay_trace = "{stem}.delay.trace"')
+        keys["delay_trace"] = "{stem}.delay.trace"
     else:
-        lines.append(f'delay = "{GUESSED_DELAY_MS:g} ms"')
-        notes.append(
-            f"The file has no delay: {GUESSED_DELAY_MS:g} ms in each direction is a guess."
-        )
-    rates = [way for way in ("down", "up") if way in traces]
-    for way in ("down", "up"):
+        keys["delay"] = GUESSED_DELAY
+        notes.append(f"The file has no delay: {GUESSED_DELAY} in each direction is a guess.")
+    ways: tuple[Direction, ...] = ("down", "up")
+    for way in ways:
         if way in traces:
-            lines.append(f'{way}.trace = "{{stem}}.{way}.trace"')
+            keys[f"{way}.trace"] = f"{{stem}}.{way}.trace"
         else:
-            lines.append(f'{way}.rate = "{GUESSED_MBPS:g} Mbit/s"')
-            notes.append(f"The file has no rate {way}: {GUESSED_MBPS:g} Mbit/s is a guess.")
-    for way in rates or ["down"]:
-        lines += ["", "[[flow]]", 'kind = "bulk"', f'direction = "{way}"']
-    lines += ["", "[[flow]]", 'kind = "ping"', ""]
-    return "\n".join(lines)
+            keys[f"{way}.rate"] = PORT
+            notes.append(f"The file has no rate {way}: {PORT} is a guess.")
+    return line_scenario(
+        f"The line of {content.path.name}.", keys, [way for way in ways if way in traces] or ["down"],
+        duration_s=max(min(span, 60.0), 1.0), connections=1,
+    )  # fmt: skip
 
 
 FORMATS = (

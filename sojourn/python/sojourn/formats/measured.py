@@ -8,21 +8,19 @@ name. Values that the program does not give are null.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sojourn.formats.file_series import Pings, S, Stream
+from sojourn.formats.file_series import Pings, S, Stream, counted
 from sojourn.formats.format import FileFormatError
-from sojourn.sanitize import plain
 
 if TYPE_CHECKING:
     from sojourn.arrays import Tables
-    from sojourn.facts import ImportedFacts, SessionFlow, SessionPhase
+    from sojourn.facts import ImportedFacts, SessionPhase
+    from sojourn.formats.content import Content
     from sojourn.records import Run
     from sojourn.records.measurement import MeasurementSettings
 
@@ -55,8 +53,8 @@ class FileMeasurement:
     notes: list[str] = field(default_factory=list)
     """A sentence for each part of the file that was left out or is not exact."""
 
-    def run(self, path: Path, data: bytes, settings: MeasurementSettings | None = None) -> Run:
-        """The Run of this measurement. `path` and `data`: the file that it was read from.
+    def run(self, content: Content, settings: MeasurementSettings | None = None) -> Run:
+        """The Run of this measurement. `content`: the file that it was read from.
 
         Raises:
             UserError: the folder of `settings` is not empty, and not a Run that may be replaced.
@@ -65,10 +63,10 @@ class FileMeasurement:
         from sojourn.records.measurement import MeasurementSettings, add, create
 
         self._check()
-        began = time.gmtime(path.stat().st_mtime if self.began_s is None else self.began_s)
+        began = time.gmtime(self._began_s(content))
         title = f"{self.program} {self.test}" + (f" to {self.host}" if self.host else "")
         asked = [
-            ("file", path.name),
+            ("file", content.path.name),
             ("program", self.program),
             ("version", self.version),
             ("test", self.test),
@@ -76,13 +74,16 @@ class FileMeasurement:
             ("began", time.strftime("%Y-%m-%dT%H:%M:%SZ", began)),
         ]
         when = time.strftime("%Y-%m-%d %H:%M", began)
-        fingerprint = hashlib.sha256(data).hexdigest()[:16]
+        fingerprint = hashlib.sha256(content.data).hexdigest()[:16]
         settings = settings or MeasurementSettings()
         run = create(
             f"{title}, {when} UTC", self.version, asked, settings, fingerprint, engine=self.program
         )
-        add(run, 1, self.tables(), self.facts(path))
+        add(run, 1, self.tables(), self.facts(content))
         return run
+
+    def _began_s(self, content: Content) -> float:
+        return content.modified() if self.began_s is None else self.began_s
 
     def _check(self) -> None:
         if len(self.streams) + len(self.pings) > MOST_SERIES:
@@ -108,25 +109,31 @@ class FileMeasurement:
 
         return tables(self.streams, self.pings)
 
-    def facts(self, path: Path) -> ImportedFacts:
+    def facts(self, content: Content) -> ImportedFacts:
         """The facts of a Run."""
-        notes = [f"Taken of {path.name}: {self._taken()}.", *self.notes]
+        from sojourn.formats.run_tables import session_flows
+
+        notes = [f"Read from {content.path.name}: {self._taken()}.", *self.notes]
         if self.began_s is None:
             notes.append("The file does not say when it began: its own time is shown.")
         unknown = [pings.name for pings in self.pings if not pings.losses_known]
         if unknown:
             notes.append(f"Lost probes of {', '.join(unknown[:8])} are not known.")
-        began = path.stat().st_mtime if self.began_s is None else self.began_s
         end_s = self.duration_s()
+        phases = self.phases or _phases(self.streams, end_s)
         return {
             "format": 1,
             "outcome": "complete",
             "why": "",
             "notes": notes,
-            "zero_ns": round(began * 1e6) * 1000,
+            "zero_ns": round(self._began_s(content) * 1e6) * 1000,
             "duration_ns": int(end_s * S),
-            "phases": self.phases or _phases(self.streams, end_s),
-            "flows": _flows(self.streams, self.pings),
+            "phases": phases,
+            "flows": session_flows(
+                [*(each.name for each in self.streams), *(each.name for each in self.pings)],
+                [(stream.direction, stream.congestion) for stream in self.streams],
+                next((i for i, phase in enumerate(phases) if phase["kind"] != IDLE), 0),
+            ),
             "links": [],
             "server": {"host": self.host, "address": ""},
             "one_host": self.one_host,
@@ -135,16 +142,12 @@ class FileMeasurement:
     def _taken(self) -> str:
         ways = [stream.direction for stream in self.streams]
         parts = [
-            _counted(ways.count("down"), "stream down", "streams down"),
-            _counted(ways.count("up"), "stream up", "streams up"),
-            _counted(sum(len(pings.sent) for pings in self.pings), "probe", "probes")
-            + (f" to {_counted(len(self.pings), 'target', 'targets')}" if self.pings else ""),
+            counted(ways.count("down"), "stream down", "streams down"),
+            counted(ways.count("up"), "stream up", "streams up"),
+            counted(sum(len(pings.sent) for pings in self.pings), "probe", "probes")
+            + (f" to {counted(len(self.pings), 'target', 'targets')}" if self.pings else ""),
         ]
         return ", ".join(filter(None, parts))
-
-
-def _counted(count: int, one: str, more: str) -> str:
-    return f"{count} {one if count == 1 else more}" if count else ""
 
 
 def _phases(streams: Sequence[Stream], end_s: float) -> list[SessionPhase]:
@@ -162,40 +165,3 @@ def _phases(streams: Sequence[Stream], end_s: float) -> list[SessionPhase]:
         for name, a, b in spans
         if b > a and (name != IDLE or b - a >= LEAST_IDLE_S or len(spans) == 1)
     ]  # fmt: skip
-
-
-def _flows(streams: Sequence[Stream], pings: Sequence[Pings]) -> list[SessionFlow]:
-    names = unique_names([*(each.name for each in streams), *(each.name for each in pings)])
-    flows: list[SessionFlow] = []
-    for number, (stream, name) in enumerate(zip(streams, names, strict=False)):
-        flows.append(
-            {
-                "name": name, "kind": "bulk", "direction": stream.direction, "phase": None, "group": number,
-                "congestion": stream.congestion,
-            }
-        )  # fmt: skip
-    for number, name in enumerate(names[len(streams) :], len(streams)):
-        flows.append(
-            {
-                "name": name,
-                "kind": "ping",
-                "direction": "",
-                "phase": None,
-                "group": number,
-                "congestion": None,
-            }
-        )
-    return flows
-
-
-def unique_names(names: Iterable[str]) -> list[str]:
-    """Names without control characters, and none twice: a second "a" becomes "a 2"."""
-    unique: list[str] = []
-    used: set[str] = set()
-    for name in map(plain, names):
-        candidates = itertools.chain(
-            [name or "unnamed"], (f"{name} {n}" for n in itertools.count(2))
-        )
-        unique.append(next(each for each in candidates if each not in used))
-        used.add(unique[-1])
-    return unique

@@ -84,5 +84,5 @@ def _read_report(_content: Content) -> FileMeasurement:
 
 FORMATS = (
     Format("mtr-raw", "mtr", "mtr --raw -c 60 HOST > FILE", Yields.MEASUREMENT, _is_raw, _read_raw),
-    Format("mtr-report", "mtr", "mtr -r HOST > FILE (recognised and refused)", Yields.MEASUREMENT, _is_report, _read_report),
+    Format("mtr-report", "mtr", "mtr -r HOST > FILE", Yields.MEASUREMENT, _is_report, _read_report, refused=True),
 )  # fmt: skip

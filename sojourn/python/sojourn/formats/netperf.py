@@ -6,11 +6,15 @@ A line has the goodput of an interval, its length, and the time of day of its en
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from sojourn.formats.content import Content
-from sojourn.formats.file_series import Direction, Stream
+from sojourn.formats.file_series import Stream
 from sojourn.formats.format import FileFormatError, Format, Yields
 from sojourn.formats.measured import FileMeasurement
+
+if TYPE_CHECKING:
+    from sojourn.facts import Direction
 
 _INTERIM = re.compile(
     r"Interim result: +(-?[\d.]+) +(10\^(\d)|[KMG]?)(bits|Bytes)/s over ([\d.]+) seconds ending at ([\d.]+)"

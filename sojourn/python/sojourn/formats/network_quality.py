@@ -9,12 +9,15 @@ a steady rate. Dates are local and without a time zone.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sojourn.formats.content import Content
-from sojourn.formats.file_series import Direction, Pings, Stream, checked
+from sojourn.formats.file_series import Pings, Stream, checked
 from sojourn.formats.format import FileFormatError, Format, Yields
 from sojourn.formats.measured import IDLE, FileMeasurement
+
+if TYPE_CHECKING:
+    from sojourn.facts import Direction
 
 SERIES = {
     "TCP handshake": ("il_tcp_handshake_443", ("lud_foreign_tcp_handshake_443",)),

@@ -1,15 +1,16 @@
-"""The tables of a Run, of what a file contains."""
+"""The tables and flows of a Run, of what a file contains."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sojourn.arrays import Columns, Floats, Tables
-from sojourn.formats.file_series import Pings, S, Stream
+from sojourn.facts import Direction, SessionFlow
+from sojourn.formats.file_series import Pings, S, Stream, unique_names
 from sojourn.records import NONE, nothing
 from sojourn.records.measurement import EMPTY
 
@@ -17,13 +18,47 @@ from sojourn.records.measurement import EMPTY
 def tables(streams: Sequence[Stream], pings: Sequence[Pings]) -> Tables:
     """The tables of these streams and pings."""
     curves = _on_common_times(streams)
-    made: Tables = {
-        **{name: nothing(name) for name in (*EMPTY, "queue", "links")},
-        "engine": nothing("engine", 1),
+    totals = [
+        StreamTotals(each.delivered[-1], each.retransmits[-1], each.sent_packets, each.lost_packets)
+        for each in streams
+    ]
+    return empty_tables() | {
         "flow": _flow_table(curves),
-        "probe": _probe_table(pings, len(curves)),
+        "probe": probe_table(pings, len(curves)),
+        "flows": totals_table(totals, pings),
     }
-    return made | {"flows": _totals(curves, pings)}
+
+
+def empty_tables() -> Tables:
+    """Every table of a measurement that has neither streams nor pings."""
+    names = (*EMPTY, "queue", "links", "flow", "probe", "flows")
+    return {**{name: nothing(name) for name in names}, "engine": nothing("engine", 1)}
+
+
+def session_flows(
+    names: Iterable[str], streams: Sequence[tuple[Direction, str]], load_phase: int
+) -> list[SessionFlow]:
+    """The facts of streams, each a direction and a congestion control, and then of targets.
+
+    `names`: of the streams and of the targets. `load_phase`: the number of the streams' phase.
+    """
+    flows: list[SessionFlow] = []
+    for number, name in enumerate(unique_names(names)):
+        if number < len(streams):
+            direction, congestion = streams[number]
+            flows.append(
+                {
+                    "name": name, "kind": "bulk", "direction": direction, "phase": load_phase, "group": number,
+                    "congestion": congestion,
+                }
+            )  # fmt: skip
+        else:
+            flows.append(
+                {
+                    "name": name, "kind": "ping", "direction": "", "phase": None, "group": number, "congestion": None,
+                }
+            )  # fmt: skip
+    return flows
 
 
 @dataclass(frozen=True)
@@ -79,7 +114,8 @@ def _flow_table(curves: Sequence[_Curve]) -> Columns:
     return table("flow", names, np.concatenate(rows) if rows else [])
 
 
-def _probe_table(targets: Sequence[Pings], first: int) -> Columns:
+def probe_table(targets: Sequence[Pings], first: int) -> Columns:
+    """The table `probe` of these targets, the first of which has the number `first`."""
     rows = [
         (ping.t * S, number, ping.seq, ping.rtt_ms * 1e6, ping.forward_ms * 1e6)
         for number, pings in enumerate(targets, first)
@@ -98,20 +134,30 @@ def table(name: str, columns: Sequence[str], rows: Sequence[Sequence[float]] | F
     return made
 
 
-def _totals(curves: Sequence[_Curve], targets: Sequence[Pings]) -> Columns:
-    """The totals of each stream and of each target."""
-    count = len(curves) + len(targets)
+@dataclass(frozen=True)
+class StreamTotals:
+    """The totals of a stream."""
+
+    delivered_bytes: float
+    retransmits: float
+    """NaN: not known."""
+    sent_packets: int | None = None
+    lost_packets: int | None = None
+
+
+def totals_table(streams: Sequence[StreamTotals], targets: Sequence[Pings]) -> Columns:
+    """The table `flows`: the totals of each stream and of each target."""
+    count = len(streams) + len(targets)
     totals = nothing("flows", count) | {"flow": np.arange(count)}
-    for i, curve in enumerate(curves):
-        stream = curve.stream
-        totals["delivered_bytes"][i] = round(stream.delivered[-1])
-        if math.isfinite(stream.retransmits[-1]):
-            totals["retransmits"][i] = round(stream.retransmits[-1])
+    for i, stream in enumerate(streams):
+        totals["delivered_bytes"][i] = round(stream.delivered_bytes)
+        if math.isfinite(stream.retransmits):
+            totals["retransmits"][i] = round(stream.retransmits)
         if stream.sent_packets is not None:
             totals["sent_packets"][i] = stream.sent_packets
         if stream.lost_packets is not None:
             totals["lost_packets"][i] = stream.lost_packets
-    for i, pings in enumerate(targets, len(curves)):
+    for i, pings in enumerate(targets, len(streams)):
         rtts = [ping.rtt_ms for ping in pings.sent if not math.isnan(ping.rtt_ms)]
         totals["received_packets"][i] = len(rtts)
         if pings.losses_known:

@@ -14,13 +14,13 @@ from collections.abc import Mapping
 
 from sojourn.formats.content import Content
 from sojourn.formats.format import FileFormatError, Format, Yields
-from sojourn.formats.texts import Texts
+from sojourn.formats.texts import GUESSED_DELAY, PORT, TO_RUN, Texts, line_scenario
 
 _SECTION = re.compile(r"^\s*config\s+queue\b(.*)$")
 _OPTION = re.compile(r"^\s*option\s+(\S+)\s+(.*)$")
 DEFAULT_SCRIPT = "simple.qos"
-DELAY = "10 ms"
-PORT = "1 Gbit/s"
+RATES = {"down": "download", "up": "upload"}
+"""The option of each direction's rate."""
 TINS = {"layer_cake.qos": "diffserv3", "piece_of_cake.qos": "besteffort"}
 """The tins of scripts that set up cake."""
 ISOLATION = {"up": "dual-srchost", "down": "dual-dsthost"}
@@ -48,37 +48,32 @@ def _read(content: Content) -> Texts:
         others = ", ".join(section.get("interface", "?") for section in enabled[1:])
         notes.append(f"The first enabled queue is taken. Not taken: those of {others}.")
     queue = enabled[0]
-    lines = [f"# The shaper of {content.path.name}, interface {queue.get('interface', 'unknown')}."]
-    lines += ['duration = "30 s"', "", "[bottleneck]", f'delay = "{DELAY}"']
+    rates = {way: int(queue.get(key, "0") or "0") for way, key in RATES.items()}
+    if not any(rates.values()):
+        raise FileFormatError("both of its rates are 0, so nothing is shaped")
     taken = []
-    for way, key in (("down", "download"), ("up", "upload")):
-        kbits = int(queue.get(key, "0") or "0")
-        if not kbits:
+    keys: dict[str, object] = {"delay": GUESSED_DELAY}
+    for way, rate in rates.items():
+        if not rate:
+            keys[f"{way}.rate"] = PORT
             notes.append(
-                f"option {key} is 0: SQM does not shape this direction, so it has no queue here."
+                f"option {RATES[way]} is 0, so SQM does not shape this direction: it is a link of {PORT}, which is a guess."
             )
             continue
-        words = _direction(queue, way, kbits, notes)
+        words = _direction(queue, way, rate, notes)
         words = {"rate": "unlimited" if "shaper" in words else PORT, **words}
-        lines += [f"{way}.{name} = {_quoted(value)}" for name, value in words.items()]
+        keys |= {f"{way}.{name}": value for name, value in words.items()}
         taken.append(
             f"{way}: {words['qdisc']}" + (f" below {words['shaper']}" if "shaper" in words else "")
-        )
-    if not taken:
-        raise FileFormatError("both of its rates are 0, so nothing is shaped")
-    lines += ["", "[[flow]]", 'kind = "bulk"', 'direction = "down"', 'count = 4', "", "[[flow]]", 'kind = "bulk"', 'direction = "up"', 'count = 4']  # fmt: skip
-    lines += ["", "[[flow]]", 'kind = "ping"', ""]
-    if not all(queue.get(key, "0") not in ("", "0") for key in ("download", "upload")):
-        raise FileFormatError(
-            "one of its rates is 0: a scenario needs both, so give the line's own rate for the other"
         )
     left = sorted(queue.keys() - IGNORED - HANDLED)
     if left:
         notes.append(f"Options that were not taken: {', '.join(left)}.")
     notes.append(
-        f"The file has no delay: {DELAY} in each direction is a guess, and so is the traffic."
+        f"The file has no delay: {GUESSED_DELAY} in each direction is a guess, and so is the traffic."
     )
-    return Texts({".toml": "\n".join(lines)}, taken, notes, use="to run it: sojourn run {file}")
+    comment = f"The shaper of {content.path.name}, interface {queue.get('interface', 'unknown')}."
+    return Texts({".toml": line_scenario(comment, keys, ["down", "up"])}, taken, notes, use=TO_RUN)
 
 
 def _sections(content: Content) -> list[dict[str, str]]:
@@ -145,10 +140,6 @@ def _overhead(queue: Mapping[str, str], notes: list[str]) -> list[str]:
     elif kind not in ("none", "ethernet"):
         notes.append(f"linklayer {kind} is not known: only its overhead is taken.")
     return words
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 FORMATS = (

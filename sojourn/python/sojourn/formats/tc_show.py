@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from sojourn.formats.content import Content
 from sojourn.formats.format import FileFormatError, Format, Yields
-from sojourn.formats.texts import Texts
+from sojourn.formats.texts import GUESSED_DELAY, PORT, TO_RUN, Texts, line_scenario
 
 _QDISC = re.compile(
     r"^qdisc (?P<kind>\S+) (?P<handle>[0-9a-f]+:)(?: \[offloaded\])?(?: dev (?P<dev>\S+))? (?P<at>root|parent \S+|ingress_block\S*)(?: refcnt \d+)? ?(?P<words>.*)$"
@@ -24,8 +24,6 @@ _CLASS = re.compile(
 QUIET = ("noqueue", "ingress", "clsact", "mq")
 """Kinds that queue nothing themselves."""
 SHAPERS = ("htb", "tbf")
-DELAY = "10 ms"
-PORT = "1 Gbit/s"
 
 
 @dataclass(frozen=True)
@@ -56,13 +54,7 @@ def _read(content: Content) -> Texts:
         notes.append(
             f"Devices that were not taken: {', '.join(others)}. Give a file of one line's devices for another choice."
         )
-    lines = [
-        f"# The queues of {content.path.name}.",
-        'duration = "30 s"',
-        "",
-        "[bottleneck]",
-        f'delay = "{DELAY}"',
-    ]
+    keys: dict[str, object] = {"delay": GUESSED_DELAY}
     taken = []
     for way, dev in (("down", down), ("up", up)):
         words = (
@@ -79,14 +71,12 @@ def _read(content: Content) -> Texts:
             notes.append(
                 f"No device for the way {way} ({'ifb...' if way == 'down' else 'not ifb...'}): it is a link of {PORT} with pfifo."
             )
-        lines += [f'{way}.{name} = "{value}"' for name, value in words.items()]
-    for way in ("down", "up"):
-        lines += ["", "[[flow]]", 'kind = "bulk"', f'direction = "{way}"', "count = 4"]
-    lines += ["", "[[flow]]", 'kind = "ping"', ""]
+        keys |= {f"{way}.{name}": value for name, value in words.items()}
     notes.append(
-        f"The file has neither delay nor traffic: {DELAY} in each direction and four connections each way are guesses."
+        f"The file has neither delay nor traffic: {GUESSED_DELAY} in each direction and four connections each way are guesses."
     )
-    return Texts({".toml": "\n".join(lines)}, taken, notes, use="to run it: sojourn run {file}")
+    text = line_scenario(f"The queues of {content.path.name}.", keys, ["down", "up"])
+    return Texts({".toml": text}, taken, notes, use=TO_RUN)
 
 
 def _lines(content: Content) -> tuple[list[_Line], dict[str, str]]:
@@ -120,7 +110,7 @@ def _link(qdiscs: Sequence[_Line], classes: dict[str, str], notes: list[str]) ->
     shaper = next((line for line in qdiscs if line.kind in SHAPERS), None)
     if shaper is not None:
         words = _shaper(shaper, classes, notes)
-        if words and _valid(f'rate = "unlimited"\nshaper = "{words}"', shaper, notes):
+        if words and _valid({"rate": "unlimited", "shaper": words}, shaper, notes):
             link = {"rate": "unlimited", "shaper": words}
     for leaf in leaves[:1]:
         words = f"{leaf.kind} {leaf.words}".strip()
@@ -128,9 +118,9 @@ def _link(qdiscs: Sequence[_Line], classes: dict[str, str], notes: list[str]) ->
             notes.append(
                 f"Line {leaf.number}: netem is a wire and not a queue: write delay, loss and jitter of the link."
             )
-        elif _valid(f'rate = "{PORT}"\nqdisc = "{words}"', leaf, notes):
+        elif _valid({"rate": PORT, "qdisc": words}, leaf, notes):
             link["qdisc"] = words
-        elif _valid(f'rate = "{PORT}"\nqdisc = "{leaf.kind}"', leaf, []):
+        elif _valid({"rate": PORT, "qdisc": leaf.kind}, leaf, []):
             link["qdisc"] = leaf.kind
             notes.append(f"Line {leaf.number}: {leaf.kind} is taken with its defaults.")
     if len(leaves) > 1:
@@ -156,13 +146,12 @@ def _shaper(line: _Line, classes: dict[str, str], notes: list[str]) -> str:
     return f"htb rate {rates[0].lower()}"
 
 
-def _valid(keys: str, line: _Line, notes: list[str]) -> bool:
+def _valid(keys: dict[str, str], line: _Line, notes: list[str]) -> bool:
     """Whether a link with these keys is one; if not, a note gives the line and the reason."""
     from sojourn.scenario import ScenarioError, loads
 
-    text = f'duration = "1 s"\n[bottleneck]\ndelay = "1 ms"\n{keys}\n[[flow]]\nkind = "bulk"\n'
     try:
-        loads(text)
+        loads(line_scenario("", {"delay": GUESSED_DELAY, **keys}, []))
     except ScenarioError as error:
         reason = (
             str(error).splitlines()[0].partition("bottleneck.")[2] or str(error).splitlines()[0]

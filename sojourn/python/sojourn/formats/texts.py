@@ -4,6 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sojourn.sanitize import plain, toml
+
+if TYPE_CHECKING:
+    from sojourn.facts import Direction
+
+GUESSED_DELAY = "10 ms"
+"""In each direction, where a file has no delay."""
+PORT = "1 Gbit/s"
+"""The rate of a port that is not the bottleneck, or is not known."""
+TO_RUN = "to run it: sojourn run {file}"
 
 
 @dataclass(frozen=True)
@@ -20,3 +32,20 @@ class Texts:
     use: str = ""
     """How to use the files: a line with {file} for the first one's path, or {stem} for the paths
     without their endings."""
+
+
+def line_scenario(
+    comment: str, keys: Mapping[str, object], ways: Sequence[Direction], *, duration_s: float = 30.0, connections: int = 4
+) -> str:  # fmt: skip
+    """A scenario of a line with a ping and bulk connections.
+
+    `comment`: its first line. `keys`: those of the bottleneck, as "delay" or "down.qdisc". `ways`: the
+    directions of the connections, `connections` in each.
+    """
+    lines = [f"# {plain(comment)}", f"duration = {toml(f'{duration_s:.6g} s')}", "", "[bottleneck]"]
+    lines += [f"{key} = {toml(value)}" for key, value in keys.items()]
+    for way in ways:
+        lines += ["", "[[flow]]", 'kind = "bulk"', f"direction = {toml(way)}"]
+        if connections > 1:
+            lines.append(f"count = {connections}")
+    return "\n".join([*lines, "", "[[flow]]", 'kind = "ping"', ""])

@@ -19,7 +19,7 @@ from sojourn.meta import FlowInfo, LinkInfo, Meta, Phase
 from sojourn.records.disk import MEASUREMENT
 from sojourn.records.run import Run
 from sojourn.records.schema import names_of, nothing
-from sojourn.sanitize import plain, plain_values
+from sojourn.sanitize import plain, plain_values, toml
 
 ENGINE = "live"
 EMPTY = ("drops", "sojourn", "rtt", "transfers")
@@ -80,21 +80,13 @@ def _text(title: str, asked: Iterable[tuple[str, object]]) -> str:
     return "\n".join(
         [
             MEASUREMENT,
-            f"title = {_toml(title)}",
+            f"title = {toml(title)}",
             "",
             "[measurement]",
-            *(f"{key} = {_toml(value)}" for key, value in asked),
+            *(f"{key} = {toml(value)}" for key, value in asked),
             "",
         ]
     )
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_toml, value))}]"
-    if isinstance(value, str):
-        return '"' + plain(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return str(value)
 
 
 # ------------------------------------------------------------------------------------- one repeat
