@@ -39,6 +39,7 @@ mod replay;
 mod ring;
 mod schedule;
 mod shaper;
+mod window;
 
 pub use dql::Dql;
 pub use framing::{Cells, Framing};
@@ -52,6 +53,7 @@ pub use replay::Replay;
 pub use ring::{Ring, RingCounters, RingParams, Slot};
 pub use schedule::{RateStep, Schedule};
 pub use shaper::{Shaper, ShaperParams};
+pub use window::Window;
 
 use propagation::Crossing;
 use qdisc::{Backlog, Body, Cause, Discipline, Packet, Qdisc, Verdict};
@@ -206,6 +208,16 @@ struct Transmission {
 }
 
 const NO_BYTES: u32 = u32::MAX;
+
+impl Transmission {
+    /// The transmission of a packet of `ip_bytes` that begins at `at`.
+    fn new(framing: &Framing, schedule: &Schedule, ip_bytes: u32, at: Time) -> Transmission {
+        let wire_bytes = framing.wire_bytes(ip_bytes);
+        let finished = schedule.finish(at, wire_bytes);
+        let ip_bytes = if schedule.is_constant() { ip_bytes } else { NO_BYTES };
+        Transmission { ip_bytes, wire_bytes, span: finished.since(at) }
+    }
+}
 
 /// The parts of a link.
 pub struct LinkParts<B> {
@@ -441,21 +453,13 @@ impl<B: Body> Link<B> {
     fn transmit(&mut self, mut packet: Packet<B>, at: Time, out: &mut impl Outlet<B>) {
         packet.size -= self.framing.header_bytes;
         if packet.size != self.last.ip_bytes {
-            self.last = self.transmission(packet.size, at);
+            self.last = Transmission::new(&self.framing, &self.schedule, packet.size, at);
         }
         let Transmission { wire_bytes, span, .. } = self.last;
         let finished = at + span;
         self.counters.busy_ns += span.0;
         self.free_at = finished;
         self.begin(packet, wire_bytes, (at, finished), out);
-    }
-
-    /// The transmission of a packet of `ip_bytes` that begins at `at`.
-    fn transmission(&self, ip_bytes: u32, at: Time) -> Transmission {
-        let wire_bytes = self.framing.wire_bytes(ip_bytes);
-        let finished = self.schedule.finish(at, wire_bytes);
-        let ip_bytes = if self.schedule.is_constant() { ip_bytes } else { NO_BYTES };
-        Transmission { ip_bytes, wire_bytes, span: finished.since(at) }
     }
 
     /// Enqueues a packet whose size is that of the IP packet.
@@ -701,7 +705,7 @@ impl<B: Body> Link<B> {
             packet.size -= self.framing.header_bytes;
             let begins = at.max(self.free_at);
             if packet.size != self.last.ip_bytes {
-                self.last = self.transmission(packet.size, begins);
+                self.last = Transmission::new(&self.framing, &self.schedule, packet.size, begins);
             }
             let Transmission { wire_bytes, span, .. } = self.last;
             let finished = begins + span;

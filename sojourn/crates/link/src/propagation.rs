@@ -354,6 +354,11 @@ impl Propagation {
         Propagation { delay, law }
     }
 
+    /// Whether it delays every packet alike and does nothing else.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.law.is_none()
+    }
+
     /// The delay of a wire without steps.
     pub fn delay(&self) -> Span {
         self.delay

@@ -559,6 +559,29 @@ impl<B: Body> Discipline<B> {
     }
 }
 
+/// Code that is compiled for the type of a discipline.
+pub trait Visitor<B> {
+    /// The result.
+    type Answer;
+
+    /// Runs it.
+    fn visit<Q: Qdisc<B>>(self, qdisc: &mut Q) -> Self::Answer;
+}
+
+impl<B: Body> Discipline<B> {
+    /// Runs code that calls the discipline often. The most used disciplines have compiled code of
+    /// their own, the others share one.
+    #[inline]
+    pub fn visit<V: Visitor<B>>(&mut self, visitor: V) -> V::Answer {
+        match self {
+            Discipline::Pfifo(qdisc) => visitor.visit(qdisc),
+            Discipline::Codel(qdisc) => visitor.visit(qdisc),
+            Discipline::FqCodel(qdisc) => visitor.visit(qdisc),
+            others => visitor.visit(others),
+        }
+    }
+}
+
 impl<B: Body> Qdisc<B> for Discipline<B> {
     forward! { each:
         #[inline(always)]

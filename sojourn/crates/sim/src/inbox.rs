@@ -104,12 +104,15 @@ impl Inbox {
         drawn.sort_by_key(|&key| lot(host((key & NODE) as u32), now));
     }
 
-    /// Returns all packets, in order or as they were pushed.
+    /// The packets, in order or as they were pushed.
     #[inline]
-    pub fn drain(&mut self, began: Time, mut take: impl FnMut(u32, Time)) {
-        for &key in &self.keys {
-            take((key & NODE) as u32, Time(began.0 + (key >> 34)));
-        }
+    pub fn packets(&self, began: Time) -> impl Iterator<Item = (u32, Time)> + '_ {
+        self.keys.iter().map(move |&key| ((key & NODE) as u32, Time(began.0 + (key >> 34))))
+    }
+
+    /// Removes all packets.
+    #[inline]
+    pub fn clear(&mut self) {
         self.keys.clear();
         self.unordered = false;
     }
@@ -209,7 +212,8 @@ mod tests {
             pushed.sort_by_key(|&(at, sender, node)| (at, sender, lot(node % 5, Time(round + at))));
             let mut drained = Vec::new();
             inbox.put_in_order(Time(round), |node| node % 5);
-            inbox.drain(Time(round), |node, at| drained.push((at.0 - round, node)));
+            drained.extend(inbox.packets(Time(round)).map(|(node, at)| (at.0 - round, node)));
+            inbox.clear();
             assert_eq!(drained, pushed.iter().map(|&(at, _, node)| (at, node)).collect::<Vec<_>>());
             assert_eq!(inbox.len(), 0);
         }
@@ -224,9 +228,7 @@ mod tests {
             inbox.push(5, sender, node);
         }
         inbox.put_in_order(began, |node| node);
-        let mut drained = Vec::new();
-        inbox.drain(began, |node, _| drained.push(node));
-        drained
+        inbox.packets(began).map(|(node, _)| node).collect()
     }
 
     #[test]

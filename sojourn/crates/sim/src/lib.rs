@@ -47,7 +47,7 @@ pub use traffic::{Draw, Frames, Packets, TrafficKind};
 use due::Due;
 use host::{Host, Path};
 use inbox::Inbox;
-use link::{Departure, Link, LinkParts, Outlet, Propagation, Schedule};
+use link::{Departure, Link, LinkParts, Outlet, Propagation, Schedule, Window};
 use net::{FirstLink, Lookahead, Net};
 use pages::Browser;
 use payload::{Parcel, SackPool, Slip};
@@ -161,7 +161,8 @@ impl Sim {
             queues: Time::ZERO + recorder.queue_interval,
         };
         let drives = net::in_order(scenario).into_iter().zip(&links).map(|(in_order, link)| {
-            Drive { rate_change: link.schedule().next_change(Time::ZERO), in_order }
+            let plain = link.is_plain() && !link.qdisc().sees_acks() && !recorder.keeps_each();
+            Drive { rate_change: link.schedule().next_change(Time::ZERO), in_order, plain }
         });
         let drives: Vec<Drive> = drives.collect();
         let lookahead = Lookahead::new(scenario);
@@ -374,6 +375,8 @@ struct Drive {
     rate_change: Time,
     /// Whether arriving packets are put in order.
     in_order: bool,
+    /// Whether the link is plain and nothing but it sees its packets.
+    plain: bool,
 }
 
 impl Drive {
@@ -390,8 +393,15 @@ impl Drive {
         if self.in_order {
             inbox.put_in_order(began, |node| downstream.net.lanes.host(node));
         }
+        let last = Time(until.0 - 1);
+        if self.plain {
+            let arrivals = inbox.packets(began);
+            link.run((began, last), &mut PlainWindow { arrivals, downstream });
+            inbox.clear();
+            return link.next_event().unwrap_or(Time::NEVER);
+        }
         let sees_acks = link.qdisc().sees_acks();
-        inbox.drain(began, |node, at| {
+        for (node, at) in inbox.packets(began) {
             self.step_rate(link, at, downstream);
             let parcel = downstream.net.lanes.packet(node);
             let packet = parcel.slip(node, downstream.net.tunnels.of(parcel.flow));
@@ -399,8 +409,8 @@ impl Drive {
                 link.qdisc_mut().sees(ack);
             }
             link.send(packet, at, downstream);
-        });
-        let last = Time(until.0 - 1);
+        }
+        inbox.clear();
         self.step_rate(link, last, downstream);
         link.advance(last, downstream);
         link.next_event().unwrap_or(Time::NEVER).min(self.rate_change)
@@ -463,6 +473,41 @@ impl Outlet<Slip> for Downstream<'_> {
             self.sacks.release(&packet);
             self.hosts[(packet.flow / 2) as usize].dropped(&packet);
         }
+    }
+}
+
+/// The packets of a window at a plain link.
+struct PlainWindow<'a, 'b, I> {
+    arrivals: I,
+    downstream: &'a mut Downstream<'b>,
+}
+
+impl<I: Iterator<Item = (u32, Time)>> Window<Slip> for PlainWindow<'_, '_, I> {
+    #[inline(always)]
+    fn arrival(&mut self) -> Option<(Packet<Slip>, Time)> {
+        let (node, at) = self.arrivals.next()?;
+        let net = &mut *self.downstream.net;
+        let parcel = net.lanes.packet(node);
+        Some((parcel.slip(node, net.tunnels.of(parcel.flow)), at))
+    }
+}
+
+impl<I> Outlet<Slip> for PlainWindow<'_, '_, I> {
+    #[inline(always)]
+    fn departed(&mut self, departure: Departure<Slip>) {
+        let Departure { dequeued, arrives, packet, .. } = departure;
+        let Downstream { link, net, recorder, .. } = &mut *self.downstream;
+        recorder.link(*link).departure(dequeued.since(packet.enqueued).0);
+        net.cross(packet.body.node, packet.flow, packet.ds, arrives);
+    }
+
+    fn doubled(&mut self, _: &Packet<Slip>, _: Time) {
+        unreachable!("a plain link doubles no packet")
+    }
+
+    #[cold]
+    fn decided(&mut self, verdict: Verdict<Slip>, at: Time) {
+        self.downstream.decided(verdict, at);
     }
 }
 

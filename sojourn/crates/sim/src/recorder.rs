@@ -17,7 +17,7 @@ use units::{Span, Time};
 
 /// The records of one link.
 #[derive(Default)]
-struct LinkRecord {
+pub struct LinkRecord {
     sojourn: Histogram,
     /// Since the last sample: sum and maximum of the sojourn times.
     interval_sum: u128,
@@ -36,6 +36,18 @@ struct LinkRecord {
     /// If there is a ring: most packets and longest sojourn since the warm-up, and BQL's last
     /// limit.
     ring: Option<RingRecord>,
+}
+
+impl LinkRecord {
+    /// A packet left the queue.
+    #[inline]
+    pub fn departure(&mut self, sojourn: u64) {
+        self.sojourn.add(sojourn);
+        self.interval_sum += u128::from(sojourn);
+        if sojourn > self.interval_max {
+            self.interval_max = sojourn;
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -115,16 +127,22 @@ impl Recorder {
         self.warm_at
     }
 
+    /// Whether each departure is recorded: its row, or the headers of its packet.
+    pub fn keeps_each(&self) -> bool {
+        self.keep_packets || self.headers.is_some()
+    }
+
+    /// The record of a link, of which no departure is recorded.
+    #[inline]
+    pub fn link(&mut self, link: u32) -> &mut LinkRecord {
+        &mut self.links[link as usize]
+    }
+
     /// A packet left the queue.
     #[inline]
     pub fn departure(&mut self, link: u32, departure: &Departure<Slip>) {
         let sojourn = departure.dequeued.since(departure.packet.enqueued).0;
-        let record = &mut self.links[link as usize];
-        record.sojourn.add(sojourn);
-        record.interval_sum += u128::from(sojourn);
-        if sojourn > record.interval_max {
-            record.interval_max = sojourn;
-        }
+        self.links[link as usize].departure(sojourn);
         if self.keep_packets {
             self.keep_packet(link, departure, sojourn);
         }

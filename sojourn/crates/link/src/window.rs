@@ -1,0 +1,389 @@
+//! A window of time at a plain link: a queue, a transmitter of one rate and a wire of one delay.
+//!
+//! `run` has the effect of `send` for each packet that arrives in the window and then of `advance`.
+//! It is shorter because nothing rare can happen at a plain link, and faster because the
+//! discipline's type is known and the link's state is local. A law (tests/laws.rs) compares the
+//! two.
+
+use crate::{Counters, Departure, Framing, Link, Outlet, Schedule, Transmission};
+use qdisc::{Backlog, Body, Packet, Qdisc, Verdict, Visitor};
+use units::{Rate, Span, Time};
+
+/// The packets that arrive at a link in a window, and the outlet of those that leave it.
+pub trait Window<B>: Outlet<B> {
+    /// The next packet that arrives, and its time, which is not before that of the one before.
+    fn arrival(&mut self) -> Option<(Packet<B>, Time)>;
+}
+
+impl<B: Body> Link<B> {
+    /// Whether the link has a queue, a transmitter of one rate, a wire of one delay, and nothing
+    /// else.
+    pub fn is_plain(&self) -> bool {
+        let rate = self.schedule.rate_at(Time::ZERO).filter(|_| self.schedule.is_constant());
+        rate.is_some_and(|rate| rate > Rate(0))
+            && self.gate.is_none()
+            && self.policer.is_none()
+            && self.replay.is_none()
+            && !self.asks_at_once
+            && self.wire.is_plain()
+    }
+
+    /// Moves a plain link from `began`, at which nothing was overdue, up to `last`: enqueues every
+    /// packet of the window and removes from the queue every packet that is due.
+    #[inline]
+    pub fn run(&mut self, (began, last): (Time, Time), window: &mut impl Window<B>) {
+        self.integrate(began);
+        let Link { framing, schedule, counters, verdicts, .. } = self;
+        let present = Present {
+            free_at: self.free_at,
+            since: self.backlog_since,
+            backlog: self.backlog,
+            peak: self.peak,
+            alike: self.last,
+        };
+        let delay = self.wire.delay();
+        let run = Run { present, last, delay, framing, schedule, counters, verdicts, window };
+        let present = self.qdisc.visit(run);
+        self.free_at = present.free_at;
+        self.backlog_since = present.since;
+        self.backlog = present.backlog;
+        self.peak = present.peak;
+        self.last = present.alike;
+    }
+}
+
+/// The part of a link's state that changes with each packet.
+#[derive(Clone, Copy)]
+struct Present {
+    free_at: Time,
+    since: Time,
+    backlog: Backlog,
+    peak: Backlog,
+    /// The transmission of the last packet.
+    alike: Transmission,
+}
+
+/// Sums over a window of seconds at most: 64 bits are enough.
+#[derive(Default)]
+struct Sums {
+    arrived_packets: u64,
+    arrived_bytes: u64,
+    /// Packets transmitted since the last packet of another size.
+    alike: u64,
+    packet_ns: u64,
+    byte_ns: u64,
+}
+
+struct Run<'a, B, W> {
+    present: Present,
+    last: Time,
+    delay: Span,
+    framing: &'a Framing,
+    schedule: &'a Schedule,
+    counters: &'a mut Counters,
+    verdicts: &'a mut Vec<Verdict<B>>,
+    window: &'a mut W,
+}
+
+impl<B: Body, W: Window<B>> Visitor<B> for Run<'_, B, W> {
+    type Answer = Present;
+
+    #[inline(always)]
+    fn visit<Q: Qdisc<B>>(mut self, qdisc: &mut Q) -> Present {
+        let header_bytes = self.framing.header_bytes;
+        let mut sums = Sums::default();
+        let mut before = Time::ZERO;
+        loop {
+            let arrival = self.window.arrival();
+            // A packet that arrives as the transmitter becomes free is enqueued before the dequeue.
+            // That dequeue is before the next arrival, though it were at the same instant.
+            let limit = match &arrival {
+                Some((_, now)) => before.max(Time(now.0.saturating_sub(1))),
+                None => self.last,
+            };
+            while self.present.backlog.packets > 0 && self.present.free_at <= limit {
+                let begins = self.present.free_at.max(self.present.since);
+                self.integrate(&mut sums, begins);
+                let left = qdisc.dequeue(begins, self.verdicts);
+                self.report_verdicts(begins);
+                let Some(packet) = left else { break };
+                self.present.backlog.packets -= 1;
+                self.present.backlog.bytes -= u64::from(packet.size);
+                self.transmit(&mut sums, packet, begins);
+            }
+            let Some((mut packet, now)) = arrival else { break };
+            before = now;
+            sums.arrived_packets += 1;
+            sums.arrived_bytes += u64::from(packet.size);
+            packet.size += header_bytes;
+            let Present { free_at, backlog, .. } = self.present;
+            if free_at > now || backlog.packets > 0 {
+                self.integrate(&mut sums, now);
+                self.present.backlog.packets += 1;
+                self.present.backlog.bytes += u64::from(packet.size);
+                qdisc.enqueue(packet, now, self.verdicts);
+                self.report_verdicts(now);
+                self.note_peak();
+            } else {
+                self.present.since = now;
+                self.present.backlog = Backlog { packets: 1, bytes: packet.size.into() };
+                self.note_peak();
+                // The transmitter found the queue empty when it became free.
+                let since = (free_at < now).then_some(free_at);
+                let passed = qdisc.pass(packet, since, now, self.verdicts);
+                self.report_verdicts(now);
+                if let Some(packet) = passed {
+                    self.present.backlog = Backlog::default();
+                    self.transmit(&mut sums, packet, now);
+                }
+            }
+        }
+        debug_assert_eq!(self.present.backlog, qdisc.backlog(), "a verdict was not reported");
+        self.counters.add(&sums, self.present.alike);
+        self.present
+    }
+}
+
+impl<B, W: Window<B>> Run<'_, B, W> {
+    /// `Link::integrate`.
+    #[inline(always)]
+    fn integrate(&mut self, sums: &mut Sums, now: Time) {
+        let span = now.0 - self.present.since.0;
+        sums.packet_ns += u64::from(self.present.backlog.packets) * span;
+        sums.byte_ns += self.present.backlog.bytes * span;
+        self.present.since = now;
+    }
+
+    /// `Link::note_peak`.
+    #[inline(always)]
+    fn note_peak(&mut self) {
+        let Present { backlog, peak, .. } = &mut self.present;
+        if backlog.packets > peak.packets {
+            peak.packets = backlog.packets;
+        }
+        if backlog.bytes > peak.bytes {
+            peak.bytes = backlog.bytes;
+        }
+    }
+
+    /// `Link::transmit`, and the wire.
+    #[inline(always)]
+    fn transmit(&mut self, sums: &mut Sums, mut packet: Packet<B>, begins: Time) {
+        packet.size -= self.framing.header_bytes;
+        if packet.size != self.present.alike.ip_bytes {
+            self.counters.transmitted(sums.alike, self.present.alike);
+            sums.alike = 0;
+            self.present.alike =
+                Transmission::new(self.framing, self.schedule, packet.size, begins);
+        }
+        sums.alike += 1;
+        self.present.free_at = begins + self.present.alike.span;
+        let arrives = self.present.free_at + self.delay;
+        self.window.departed(Departure { dequeued: begins, arrives, lost: None, packet });
+    }
+
+    #[inline(always)]
+    fn report_verdicts(&mut self, at: Time) {
+        if !self.verdicts.is_empty() {
+            self.present.backlog = report(self.verdicts, self.present.backlog, at, self.window);
+        }
+    }
+}
+
+/// Reports each verdict; returns the remaining backlog.
+#[cold]
+fn report<B>(
+    verdicts: &mut Vec<Verdict<B>>,
+    mut backlog: Backlog,
+    at: Time,
+    outlet: &mut impl Outlet<B>,
+) -> Backlog {
+    for verdict in verdicts.drain(..) {
+        if let Verdict::Dropped(packet, _) = &verdict {
+            backlog.packets -= 1;
+            backlog.bytes -= u64::from(packet.size);
+        }
+        outlet.decided(verdict, at);
+    }
+    backlog
+}
+
+impl Counters {
+    /// Counts a number of equal transmissions.
+    #[inline]
+    fn transmitted(&mut self, packets: u64, each: Transmission) {
+        self.sent_packets += packets;
+        self.sent_bytes += packets * u64::from(each.ip_bytes);
+        self.wire_bytes += packets * each.wire_bytes;
+        self.busy_ns += packets * each.span.0;
+    }
+
+    /// Adds the sums of a window, in which the last transmissions were `alike`.
+    #[inline]
+    fn add(&mut self, sums: &Sums, alike: Transmission) {
+        self.transmitted(sums.alike, alike);
+        self.arrived_packets += sums.arrived_packets;
+        self.arrived_bytes += sums.arrived_bytes;
+        self.packet_ns += u128::from(sums.packet_ns);
+        self.byte_ns += u128::from(sums.byte_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Impairments, LinkParts, Log, Loss, Propagation, RateStep};
+    use proptest::prelude::*;
+    use qdisc::{CodelParams, CodelVariant, Context, Discipline, DsField, Ecn, FifoParams};
+    use qdisc::{FqCodelParams, LinuxRedParams, Params, RedParams};
+    use units::Rng;
+
+    const MS: u64 = 1_000_000;
+    /// 1500 bytes take 1 ms.
+    const RATE: u64 = 12_000_000;
+
+    fn link(params: &Params, header_bytes: u32) -> Link<u32> {
+        let schedule = Schedule::new(vec![RateStep { at_ns: 0, bps: RATE }], None);
+        let (rate, rng) = (schedule.rate_at(Time::ZERO), |name: &str| Rng::new(1, name));
+        let context = Context { rate, mtu: 1500, header_bytes, root: true, rng: rng("qdisc") };
+        let delay = Span::from_millis(5);
+        let link = Link::new(LinkParts {
+            qdisc: Discipline::new(params, context),
+            schedule,
+            framing: Framing { header_bytes, ..Framing::NONE },
+            wire: Propagation::new(delay, &Loss::None, &Impairments::default(), rng),
+            ring: None,
+            shaper: None,
+            police: None,
+            replay_window: None,
+        });
+        assert!(link.is_plain());
+        link
+    }
+
+    fn any_params() -> impl Strategy<Value = Params> {
+        let (variant, times) = (CodelVariant::Linux, (MS, 10 * MS));
+        let codel = CodelParams {
+            variant,
+            limit: 30,
+            target_ns: times.0,
+            interval_ns: times.1,
+            ecn: true,
+            ce_threshold_ns: None,
+        };
+        let fq_codel = FqCodelParams {
+            variant,
+            limit: 30,
+            flows: 4,
+            memory_limit: 1 << 25,
+            target_ns: times.0,
+            interval_ns: times.1,
+            quantum: 1500,
+            ecn: false,
+            ce_threshold_ns: None,
+            ce_threshold_selector: None,
+            drop_batch: 3,
+        };
+        let red = LinuxRedParams {
+            limit: 30_000,
+            min: 3_000,
+            max: 9_000,
+            avpkt: 1000,
+            burst: 5,
+            probability: 0.1,
+            bandwidth: RATE,
+            adaptive: false,
+            ecn: true,
+            harddrop: false,
+            nodrop: false,
+        };
+        prop::sample::select(vec![
+            Params::Pfifo(FifoParams { limit: 0 }),
+            Params::Pfifo(FifoParams { limit: 8 }),
+            Params::Codel(codel),
+            Params::FqCodel(fq_codel),
+            Params::Red(RedParams::Linux(red)),
+        ])
+    }
+
+    /// Packets with their times. Many arrive together, or as the transmitter becomes free.
+    fn any_arrivals() -> impl Strategy<Value = Vec<(Packet<u32>, Time)>> {
+        let gap = prop_oneof![4 => Just(0), 2 => Just(MS), 1 => Just(3 * MS), 2 => 0..4 * MS];
+        let size = prop_oneof![2 => Just(1500), 1 => 40u32..1500];
+        let packets = prop::collection::vec((gap, size, 0u32..6), 1..150);
+        packets.prop_map(|packets| {
+            let numbered = (0..).zip(packets);
+            let timed = numbered.scan(Time::ZERO, |now, (body, (gap, size, flow))| {
+                *now += Span(gap);
+                let ecn = if flow % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+                let ds = DsField::BEST_EFFORT.with_ecn(ecn);
+                Some((Packet { enqueued: Time::ZERO, flow, size, ds, body }, *now))
+            });
+            timed.collect()
+        })
+    }
+
+    struct Logged<'a, I> {
+        arrivals: I,
+        log: &'a mut Log<u32>,
+    }
+
+    impl<I> Outlet<u32> for Logged<'_, I> {
+        fn departed(&mut self, departure: Departure<u32>) {
+            self.log.departed(departure);
+        }
+
+        fn doubled(&mut self, _: &Packet<u32>, _: Time) {
+            unreachable!("a plain wire doubles no packet")
+        }
+
+        fn decided(&mut self, verdict: Verdict<u32>, at: Time) {
+            self.log.decided(verdict, at);
+        }
+    }
+
+    impl<I: Iterator<Item = (Packet<u32>, Time)>> Window<u32> for Logged<'_, I> {
+        fn arrival(&mut self) -> Option<(Packet<u32>, Time)> {
+            self.arrivals.next()
+        }
+    }
+
+    /// All counts and the state of a link at `now`.
+    fn state(link: &Link<u32>, now: Time) -> String {
+        let Link { counters, backlog, peak, free_at, .. } = link;
+        let counters = Counters { packet_ns: 0, byte_ns: 0, ..*counters };
+        let integrals = link.backlog_integrals(now);
+        let inside = link.qdisc().state(now);
+        format!("{counters:?} {backlog:?} {peak:?} {free_at:?} {integrals:?} {inside:?}")
+    }
+
+    proptest! {
+        #[test]
+        fn a_window_is_what_send_and_advance_do(
+            params in any_params(),
+            header_bytes in prop::sample::select(vec![0u32, 14]),
+            arrivals in any_arrivals(),
+            mut ends in prop::collection::vec(0..400 * MS, 0..40),
+        ) {
+            let (mut general, mut plain) = (link(&params, header_bytes), link(&params, header_bytes));
+            let (mut told, mut log) = (Log::default(), Log::default());
+            let mut left = &arrivals[..];
+            ends.sort_unstable();
+            for until in ends.into_iter().chain([400 * MS, 1000 * MS]).map(Time) {
+                let (inside, after) = left.split_at(left.partition_point(|(_, at)| *at < until));
+                left = after;
+                let first = inside.first().map(|(_, at)| *at);
+                let due = [first, plain.next_event()].into_iter().flatten().min();
+                let Some(began) = due.filter(|due| *due < until) else { continue };
+                let last = Time(until.0 - 1);
+                inside.iter().for_each(|(packet, at)| general.send(*packet, *at, &mut told));
+                general.advance(last, &mut told);
+                let window = &mut Logged { arrivals: inside.iter().copied(), log: &mut log };
+                plain.run((began, last), window);
+                prop_assert_eq!(state(&plain, until), state(&general, until));
+            }
+            prop_assert!(left.is_empty());
+            prop_assert_eq!(format!("{log:?}"), format!("{told:?}"));
+        }
+    }
+}
