@@ -19,7 +19,7 @@ PAPERS = "python -m pytest -n 2 --dist loadfile -m papers and not live and not l
 REST_MARKS = "not live and not papers and not long"
 REST = f"python -m pytest -n 2 --dist worksteal -m {REST_MARKS}"
 CARGO = (
-    "cargo test --config sojourn/crates/tests.toml --workspace --profile checked --tests --examples"
+    "cargo test --config sojourn/crates/tests.toml --workspace --profile checked --no-fail-fast --tests --examples"
 )
 
 
