@@ -3,6 +3,7 @@ refusals. And the journal: which shaper an interface's entry belongs to."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import struct
@@ -10,10 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from pyroute2.netlink.rtnl.tcmsg import tcmsg
 
+from sojourn.cli import cli
 from sojourn.errors import UserError
 from sojourn.linux import tc
 from sojourn.linux.encoding import options
@@ -425,3 +428,24 @@ def test_a_watchdog_puts_back_only_what_it_watches_over(
     left = ([], "applied", "")
     rolled_back = (["eth0"], "rolled back", "it was not confirmed in time")
     assert (undone, entry.state, entry.why) == (left if later else rolled_back)
+
+
+def test_a_shaper_for_another_router_is_printed_without_a_look_at_this_host() -> None:
+    words = ["shape", "ether1", "--up", "18mbit", "--down", "90mbit", "--qdisc", "fq_codel"]
+    done = CliRunner().invoke(cli, [*words, "--for", "mikrotik"])
+    assert done.output.splitlines() == [
+        "/queue type add name=sojourn-down kind=fq-codel",
+        "/queue type add name=sojourn-up kind=fq-codel",
+        "/queue simple add name=sojourn target=ether1 max-limit=90000000/18000000 queue=sojourn-down/sojourn-up",
+    ]
+    done = CliRunner().invoke(cli, [*words, "--for", "sqm", "--json"])
+    shaped = json.loads(done.output)
+    assert "\toption upload '18000'" in shaped["commands"]
+    assert (shaped["up_bps"], shaped["state"]) == (18_000_000, "planned")
+    with pytest.raises(UserError, match="mikrotik has no fq_pie"):
+        CliRunner().invoke(
+            cli,
+            ["shape", "e", "--up", "1mbit", "--qdisc", "fq_pie", "--for", "mikrotik"],
+            catch_exceptions=False,
+        )
+    assert CliRunner().invoke(cli, [*words, "--for", "sqm", "--apply"]).exit_code == 2

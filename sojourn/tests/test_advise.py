@@ -378,14 +378,26 @@ rtt = "45 ms"
 
 
 def test_sqm_says_rates_layer_and_words() -> None:
-    section = advice.sqm(replace(LINE, down_bps=50_000_000), "cake rtt 40ms")
+    line = replace(LINE, down_bps=50_000_000)
+    section = advice.sqm(line.wanted("cake rtt 40ms"), line.interface)
     assert section is not None
     options = {line.split()[1]: line.partition("'")[2].rstrip("'") for line in section[1:]}
     assert (options["download"], options["upload"]) == ("47500", "9500")
     assert (options["qdisc"], options["script"]) == ("cake", "layer_cake.qos")
     assert (options["overhead"], options["tcMPU"]) == ("18", "64")
     assert options["eqdisc_opts"] == "rtt 40ms"
-    assert advice.sqm(LINE, "fq_pie") is None
+    assert advice.sqm(LINE.wanted("fq_pie"), LINE.interface) is None
+
+
+def test_mikrotik_says_downloads_first_and_the_layer_in_cake() -> None:
+    wanted = replace(LINE, down_bps=50_000_000).wanted("cake rtt 40ms")
+    lines = advice.mikrotik(wanted, "ether1")
+    assert lines == [
+        "/queue type add name=sojourn-down kind=cake cake-rtt=40ms cake-overhead=18 cake-mpu=64 cake-flowmode=dual-dsthost cake-nat=yes",
+        "/queue type add name=sojourn-up kind=cake cake-rtt=40ms cake-overhead=18 cake-mpu=64 cake-flowmode=dual-srchost cake-nat=yes",
+        "/queue simple add name=sojourn target=ether1 max-limit=47500000/9500000 queue=sojourn-down/sojourn-up",
+    ]
+    assert advice.mikrotik(LINE.wanted("fq_pie"), "ether1") is None
 
 
 FEW = ["--set", "duration=3 s", "--set", "warmup=1 s", "--seeds", "2", "--json"]

@@ -408,7 +408,7 @@ class ShapedInterface(TypedDict):
     link: str | None
     """Null: nothing is added to a packet's length."""
     commands: list[str]
-    """Commands of ip and tc."""
+    """Commands of ip and tc; with --for the lines for that router."""
     notes: list[str]
     """Notes on the planned shaper."""
     watched: bool

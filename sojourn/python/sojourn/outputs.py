@@ -397,6 +397,8 @@ class Advised(TypedDict):
     sqm: list[str] | None
     """Lines of OpenWrt's /etc/config/sqm; null: SQM lacks this discipline, or a scenario has no
     such line."""
+    mikrotik: list[str] | None
+    """Commands of MikroTik's RouterOS; null: as for sqm."""
     judgement: JudgedRuns
 
 

@@ -48,6 +48,14 @@ class ApplyOptions:
 )
 @options.block(options.ShaperOptions)
 @options.block(ApplyOptions)
+@click.option(
+    "--for",
+    "router",
+    type=click.Choice(["tc", "sqm", "mikrotik"]),
+    default="tc",
+    show_default=True,
+    help="Print for tc on this host, or for another router: OpenWrt's SQM, MikroTik's RouterOS 7. IFACE is that router's.",
+)
 @click.option("--confirm", is_flag=True, help="Keep the applied shaper.")
 @click.option("--undo", is_flag=True, help="Restore the former state of IFACE.")
 @click.option("--status", "status_", is_flag=True, help="Show whether IFACE is shaped.")
@@ -57,6 +65,7 @@ def shape(
     rate: options.RateOptions,
     shaper: options.ShaperOptions,
     apply: ApplyOptions,
+    router: str,
     confirm: bool,
     undo: bool,
     status_: bool,
@@ -90,6 +99,11 @@ def shape(
         raise click.UsageError(f"{' and '.join(asked)} can't be combined")
     if asked and asked != ["--apply"] and (rate.up or rate.down or shaper.link):
         raise click.UsageError(f"{asked[0]} takes no rate and no link")
+    if router != "tc":
+        if asked:
+            raise click.UsageError(f"{asked[0]} acts on this host: leave out --for {router}")
+        _print_for(router, interface, wanted_of(shaper, rate), as_json)
+        return
     from sojourn_live.shape import apply as applying
 
     if not status_:
@@ -133,20 +147,31 @@ def _print(interface: str, wanted: WantedShape, as_json: bool) -> None:
     planned = plan(wanted, found, former)
     _notes(planned)
     if as_json:
-        shaped: ShapedInterface = {
-            **_nothing(interface, "planned"),
-            "up_bps": wanted.up_bps,
-            "down_bps": wanted.down_bps,
-            "qdisc": wanted.qdisc,
-            "link": wanted.link.text if wanted.link else None,
-            "commands": planned.commands,
-            "notes": list(planned.notes),
-        }
+        shaped = _planned(interface, wanted, planned.commands, list(planned.notes))
         work.show(text.as_json(shaped, "shape"))
         return
     for command in planned.commands:
         work.show(command)
     work.say("nothing was changed: --apply runs these commands, and rolls back unless you confirm")
+
+
+def _print_for(router: str, interface: str, wanted: WantedShape, as_json: bool) -> None:
+    """Prints the configuration of another router."""
+    from sojourn import advice
+
+    if wanted.up_bps is None and wanted.down_bps is None:
+        raise click.UsageError("give --up or --down, or both")
+    writers = {"sqm": advice.sqm, "mikrotik": advice.mikrotik}
+    lines = writers[router](wanted, interface)
+    if lines is None:
+        raise UserError(
+            f"{router} has no {wanted.qdisc}",
+            "--qdisc cake or fq_codel; or --for tc on a Linux router",
+        )
+    if as_json:
+        work.show(text.as_json(_planned(interface, wanted, lines, []), "shape"))
+        return
+    work.show("\n".join(lines))
 
 
 def apply_shaper(interface: str, wanted: WantedShape, confirm_within: str, as_json: bool) -> None:
@@ -242,6 +267,20 @@ def _nothing(interface: str, state: ShapeState) -> ShapedInterface:
         "notes": [],
         "watched": False,
         "why": "",
+    }
+
+
+def _planned(
+    interface: str, wanted: WantedShape, commands: list[str], notes: list[str]
+) -> ShapedInterface:
+    return {
+        **_nothing(interface, "planned"),
+        "up_bps": wanted.up_bps,
+        "down_bps": wanted.down_bps,
+        "qdisc": wanted.qdisc,
+        "link": wanted.link.text if wanted.link else None,
+        "commands": commands,
+        "notes": notes,
     }
 
 

@@ -8,7 +8,7 @@ chooses one by a goal, and writes the commands.
 
 from sojourn.advice.candidates import Candidate, candidates, in_scenario
 from sojourn.advice.choice import GOALS, MOST_SEEDS, Advice, Goal, choose
-from sojourn.advice.commands import replacing, sqm
+from sojourn.advice.commands import mikrotik, replacing, sqm
 from sojourn.advice.line import SHARE, UNKNOWN_RTT_NS, AccessLine, of_scenario
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "candidates",
     "choose",
     "in_scenario",
+    "mikrotik",
     "of_scenario",
     "replacing",
     "sqm",

@@ -1,4 +1,5 @@
-"""The commands for a discipline: tc's commands, and OpenWrt's SQM in /etc/config/sqm.
+"""The commands for a discipline: tc's commands, OpenWrt's SQM in /etc/config/sqm, and RouterOS' of
+MikroTik.
 
 Source of SQM's options: sqm-scripts' documentation (behaviour). Rates are in kbit/s, `download` and
 `upload` as the device sees them; 0 turns shaping off.
@@ -6,7 +7,8 @@ Source of SQM's options: sqm-scripts' documentation (behaviour). Rates are in kb
 
 from __future__ import annotations
 
-from sojourn.advice.line import AccessLine
+from sojourn.linux import routeros
+from sojourn.linux.operations import WantedShape
 from sojourn.linux.tc import DISCIPLINE
 from sojourn.scenario.qdisc import LinkLayer, Qdisc
 
@@ -26,21 +28,19 @@ def replacing(words: str, interface: str) -> list[str]:
     return [f"tc qdisc replace dev {interface} root {named}{qdisc.command()}", *tree]
 
 
-def sqm(line: AccessLine, words: str) -> list[str] | None:
+def sqm(wanted: WantedShape, interface: str) -> list[str] | None:
     """A section of /etc/config/sqm; None: SQM does not offer this discipline."""
-    kind, *more = words.split()
+    kind, *more = wanted.qdisc.split()
     if kind not in SQM_QDISCS:
         return None
-    wanted = line.wanted(words)
-    assert wanted.up_bps is not None
     options = {
         "enabled": "1",
-        "interface": line.interface,
+        "interface": interface,
         "download": str((wanted.down_bps or 0) // 1000),
-        "upload": str(wanted.up_bps // 1000),
+        "upload": str((wanted.up_bps or 0) // 1000),
         "qdisc": kind,
         "script": SQM_SCRIPTS.get(kind, OTHER_SCRIPT),
-        **_layer(line.link),
+        **_layer(wanted.link),
     }
     if more:
         options |= {
@@ -50,7 +50,7 @@ def sqm(line: AccessLine, words: str) -> list[str] | None:
             "eqdisc_opts": " ".join(more),
         }
     return [
-        f"config queue '{line.interface}'",
+        f"config queue '{interface}'",
         *(f"\toption {key} '{value}'" for key, value in options.items()),
     ]
 
@@ -63,3 +63,41 @@ def _layer(link: LinkLayer | None) -> dict[str, str]:
     if link.minimum_bytes:
         found |= {"linklayer_advanced": "1", "tcMPU": str(link.minimum_bytes)}
     return found
+
+
+def mikrotik(wanted: WantedShape, interface: str) -> list[str] | None:
+    """Commands of RouterOS 7 for its terminal; None: it does not have this discipline.
+
+    A simple queue limits both directions of the interface to the line. The packets that come from
+    its target are the downloads, so they are first in each pair. RouterOS' queues count no overhead;
+    cake does.
+    """
+    link = wanted.link
+    layer = ""
+    if link is not None and wanted.qdisc.split()[0] == "cake":
+        layer = f" overhead {link.overhead_bytes} mpu {link.minimum_bytes}"
+        layer += "" if link.cells == "none" else f" {link.cells}"
+    types, lines = [], []
+    for way, bps, own in (
+        ("down", wanted.down_bps, " dual-dsthost"),
+        ("up", wanted.up_bps, " dual-srchost"),
+    ):
+        kind = wanted.qdisc.split()[0]
+        words = wanted.qdisc + layer
+        if kind == "cake" and not set(words.split()) & set(routeros.CHOICES["cake"]["flowmode"]):
+            # nat: hosts are those behind the router's address.
+            words += f"{own} nat"
+        if bps is None:
+            types.append("default-small")
+            continue
+        options = routeros.options(words)
+        if options is None:
+            return None
+        types.append(f"sojourn-{way}")
+        said = " ".join(f"{name}={value}" for name, value in options.items())
+        lines.append(f"/queue type add name=sojourn-{way} {said}")
+    limits = "/".join(str(bps or 0) for bps in (wanted.down_bps, wanted.up_bps))
+    lines.append(
+        f"/queue simple add name=sojourn target={interface} max-limit={limits} queue={'/'.join(types)}"
+    )
+    return lines

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from sojourn.records import Run
     from sojourn.scenario import Scenario
 
+MIKROTIK_PORT = "ether1"
+"""RouterOS' first port, which leads to the modem by default."""
+
 SHOWN = ("ping_p95", "mos", "late", "sojourn_p95", "goodput", "goodput_other")
 """The quantities whose gain is printed."""
 
@@ -233,13 +236,16 @@ def _advised(found: Advice, first: Run, line: AccessLine | None, device: str | N
     """
     from sojourn import advice
 
-    words, commands, snippet = found.chosen, list[str](), None
+    words, commands, snippet, routeros = found.chosen, list[str](), None, None
     if words != found.contest.baseline:
         if device is not None:
             commands = advice.replacing(words, device)
         elif line is not None:
             commands = line.commands(words)
-        snippet = None if line is None else advice.sqm(line, words)
+        if line is not None:
+            wanted = line.wanted(words)
+            snippet = advice.sqm(wanted, line.interface)
+            routeros = advice.mikrotik(wanted, MIKROTIK_PORT)
     return {
         "about": first.meta.title,
         "goal": found.goal.name,
@@ -260,6 +266,7 @@ def _advised(found: Advice, first: Run, line: AccessLine | None, device: str | N
         "decided_by": [quantity.key for quantity in found.decided],
         "commands": commands,
         "sqm": snippet,
+        "mikrotik": routeros,
         "judgement": cast("JudgedRuns", found.judgement.to_dict()),
     }
 
@@ -278,6 +285,9 @@ def _show(found: Advice, advised: Advised) -> None:
     if advised["sqm"]:
         work.show("\nOr in front of the modem, on OpenWrt with sqm-scripts, in /etc/config/sqm:\n")
         work.show("\n".join(f"  {line}" for line in advised["sqm"]))
+    if advised["mikrotik"]:
+        work.show(f"\nOr on MikroTik's RouterOS 7, if {MIKROTIK_PORT} leads to the modem:\n")
+        work.show("\n".join(f"  {line}" for line in advised["mikrotik"]))
 
 
 def _sentences(found: Advice, advised: Advised) -> list[str]:
