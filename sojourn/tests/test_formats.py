@@ -8,18 +8,24 @@ import gzip
 import json
 import lzma
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
-from sojourn import formats, scenario
+from sojourn import advice, formats, scenario
+from sojourn.advice import AccessLine
 from sojourn.cli import cli
 from sojourn.errors import UserError
 from sojourn.formats import FileMeasurement, Pings, Stream
 from sojourn.formats.irtt import duration_ms
+from sojourn.linux import routeros
+from sojourn.linux.operations import WantedShape
+from sojourn.linux.simulated import shaper_and_leaf
 from sojourn.records import Run
+from sojourn.scenario.qdisc import LINK_LAYERS, Qdisc, Shaper
 
 FILES = Path(__file__).parent / "formats"
 
@@ -412,9 +418,10 @@ def test_what_tc_shows_is_a_scenario(tmp_path: Path) -> None:
     assert 'up.qdisc = "cake bandwidth 10Mbit diffserv3 dual-srchost nat' in toml
     _check(texts, tmp_path)
     _, texts = _texts("tc-htb.txt")
-    assert 'up.shaper = "htb rate 10mbit"' in texts.files[".toml"]
+    # htb's default class is 1:11, whose ceil is below that of its parent.
+    assert 'up.shaper = "htb rate 3333kbit burst 1600b"' in texts.files[".toml"]
     assert any(
-        "the first is taken, those of the lines 3 are not" in note for note in texts.left_out
+        "that of line 2 is taken, those of the lines 3 are not" in note for note in texts.left_out
     )
     _check(texts, tmp_path)
 
@@ -427,9 +434,184 @@ def test_a_line_of_tc_that_a_scenario_can_not_contain_is_named(tmp_path: Path) -
     )
     _, result = formats.read(formats.open_file(file))
     assert isinstance(result, formats.Texts)
-    assert any(note.startswith("Line 1: netem is a wire") for note in result.left_out)
+    assert 'up.delay = "10ms"' in result.files[".toml"]
+    assert 'up.loss = "1%"' in result.files[".toml"]
     assert any(note.startswith("Line 2: hfsc: ") for note in result.left_out)
     _check(result, tmp_path)
+
+
+def _keys(texts: formats.Texts) -> dict[str, str]:
+    """The keys of a scenario's bottleneck."""
+    lines = texts.files[".toml"].partition("[bottleneck]\n")[2].partition("\n\n")[0].splitlines()
+    return {key: value.strip('"') for key, _, value in (line.partition(" = ") for line in lines)}
+
+
+def test_a_script_of_tc_is_a_scenario_and_the_rest_is_named(tmp_path: Path) -> None:
+    form, texts = _texts("tc-script.sh")
+    assert form == "tc-script"
+    assert _keys(texts) == {
+        "delay": "10 ms", "link_layer": "linux", "down.rate": "1 Gbit/s", "down.qdisc": "cake bandwidth 45mbit besteffort ingress",
+        "up.rate": "unlimited", "up.shaper": "htb rate 9500kbit overhead 24 linklayer atm",
+        "up.qdisc": "fq_codel limit 600 target 7ms noecn",
+    }  # fmt: skip
+    notes = " ".join(texts.left_out)
+    assert "Line 17: this filter chooses a class" in notes
+    assert "Lines that were not read, since they are not tc's: 21." in notes
+    assert "htb of eth1 has 3 classes: 1:12 is taken." in notes
+    _check(texts, tmp_path)
+
+
+def test_netem_is_the_wire_and_a_policing_filter_the_policer(tmp_path: Path) -> None:
+    _, texts = _texts("tc-netem.sh")
+    keys = _keys(texts)
+    assert (keys["up.delay"], keys["up.jitter"], keys["up.loss"]) == ("40ms", "4ms 25%", "0.5%")
+    assert keys["up.qdisc"] == "tbf rate 8mbit burst 15k latency 300ms"
+    assert keys["down.police"] == "rate 20mbit burst 100k"
+    assert "Line 1: netem corrupt 0.1%: a scenario has no such key." in texts.left_out
+    _check(texts, tmp_path)
+
+
+LINE = AccessLine(up_bps=10_000_000, down_bps=50_000_000)
+
+
+@pytest.mark.parametrize(
+    "words", ["cake", "cake rtt 40ms", "fq_codel", "pie target 20ms", "bfifo limit 30000"]
+)
+@pytest.mark.parametrize("link", [None, "docsis", "pppoe-ptm", "bridged-llcsnap"])
+def test_what_advise_writes_for_tc_is_read_back(
+    words: str, link: str | None, tmp_path: Path
+) -> None:
+    line = replace(LINE, link=LINK_LAYERS[link] if link else None)
+    keys = _keys(_written(line.commands(words), tmp_path))
+    for way, bps in (("up", 9_500_000), ("down", 47_500_000)):
+        shaper, leaf = shaper_and_leaf(WantedShape(bps, None, words, line.link), line.device)
+        found = keys[f"{way}.qdisc"].replace(" nat", "")
+        if way == "down":
+            leaf = (
+                leaf.replace("diffserv3", "besteffort")
+                .replace("nowash", "wash")
+                .replace("egress", "ingress")
+            )
+        assert Qdisc.parse(found) == Qdisc.parse(leaf)
+        theirs = Shaper.parse(shaper) if shaper != "none" else None
+        assert theirs == (Shaper.parse(keys[f"{way}.shaper"]) if theirs else None)
+
+
+def _written(lines: list[str] | None, folder: Path) -> formats.Texts:
+    """What is read of lines that were written for a router."""
+    assert lines is not None
+    (folder / "written").write_text("\n".join(lines))
+    _, texts = formats.read(formats.open_file(folder / "written"))
+    assert isinstance(texts, formats.Texts)
+    _check(texts, folder)
+    return texts
+
+
+def test_what_advise_writes_for_sqm_and_mikrotik_is_read_back(tmp_path: Path) -> None:
+    wanted = replace(LINE, link=LINK_LAYERS["docsis"]).wanted("cake rtt 40ms")
+    keys = _keys(_written(advice.sqm(wanted, "eth0"), tmp_path))
+    assert keys["up.qdisc"] == "cake bandwidth 9500kbit diffserv3 overhead 18 mpu 64 rtt 40ms"
+    assert (
+        keys["down.qdisc"]
+        == "cake bandwidth 47500kbit diffserv3 overhead 18 mpu 64 ingress rtt 40ms"
+    )
+    keys = _keys(_written(advice.mikrotik(wanted, "ether1"), tmp_path))
+    assert keys["up.shaper"] == "htb rate 9500000bit"
+    assert keys["up.qdisc"] == "cake rtt 40ms overhead 18 mpu 64 dual-srchost nat"
+    assert keys["down.qdisc"] == "cake rtt 40ms overhead 18 mpu 64 dual-dsthost nat"
+    only_up = AccessLine(up_bps=10_000_000).wanted("fq_codel limit 600 noecn")
+    for lines in (advice.sqm(only_up, "eth0"), advice.mikrotik(only_up, "ether1")):
+        keys = _keys(_written(lines, tmp_path))
+        assert keys["up.shaper"] in ("htb rate 9500kbit", "htb rate 9500000bit")
+        assert keys["up.qdisc"] == "fq_codel limit 600 noecn"
+        assert keys["down.rate"] == "1 Gbit/s"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "cake besteffort dual-dsthost nat rtt 60ms overhead 18 mpu 64 atm ack-filter nowash",
+        "fq_codel limit 1000 flows 512 target 7ms interval 120ms quantum 300 memory_limit 33554432 noecn",
+        "codel limit 500 target 5ms ecn", "pfifo limit 50", "bfifo limit 60000",
+    ],
+)  # fmt: skip
+def test_words_of_tc_are_routeros_options_and_back(words: str) -> None:
+    options = routeros.options(words)
+    assert options is not None
+    assert routeros.words(options) == (words, [])
+    assert routeros.options("fq_pie") is None
+    assert routeros.options("cake fwmark 3") is None
+
+
+def test_an_export_of_routeros_is_a_scenario(tmp_path: Path) -> None:
+    form, texts = _texts("routeros-simple.rsc")
+    assert form == "routeros"
+    keys = _keys(texts)
+    assert keys["down.shaper"] == "htb rate 256000000bit"
+    assert keys["down.qdisc"] == "cake besteffort dual-dsthost nat rtt 60ms"
+    assert (keys["up.shaper"], keys["up.rate"]) == ("htb rate 24000000bit", "unlimited")
+    notes = " ".join(texts.left_out)
+    assert "2 simple queues have a limit: wan is taken." in notes
+    assert "cake-tx that were not taken: cake-autorate-ingress=yes." in notes
+    _check(texts, tmp_path)
+    keys = _keys(_texts("routeros-tree.rsc")[1])
+    assert keys["down.shaper"] == "htb rate 47500000bit"
+    assert keys["down.qdisc"] == "fq_codel limit 1000 memory_limit 33554432 noecn"
+    assert (keys["up.shaper"], keys["up.qdisc"]) == ("htb rate 9500000bit", "pfifo limit 50")
+
+
+def test_cake_autorates_configuration_is_a_scenario_at_the_base_rates(tmp_path: Path) -> None:
+    form, texts = _texts("cake-autorate.sh")
+    assert form == "cake-autorate"
+    keys = _keys(texts)
+    assert keys["down.qdisc"] == "cake bandwidth 25000kbit"
+    assert keys["up.qdisc"] == "cake bandwidth 8000kbit"
+    notes = " ".join(texts.left_out)
+    assert "down: cake-autorate moves the rate from 10000 to 80000 kbit/s" in notes
+    assert "up: cake-autorate does not change this rate." in notes
+    _check(texts, tmp_path)
+
+
+def test_libreqos_circuits_are_links_below_their_sites(tmp_path: Path) -> None:
+    form, texts = _texts("libreqos/ShapedDevices.csv")
+    assert form == "libreqos"
+    assert texts.taken == ["3 circuits below 2 sites"]
+    links = {link.name: link for link in _check(texts, tmp_path).realise(1).links}
+    shapers = {name: link.shaper.bps for name, link in links.items() if link.shaper is not None}
+    assert shapers == {
+        "net-Tower": 500e6, "Tower-net": 400e6, "Tower-Roof": 60e6, "Roof-Tower": 30e6, "Tower-circuit 1": 155e6, "circuit 1-Tower": 20e6,
+        "Roof-circuit 2": 2.5e6, "circuit 2-Roof": 1e6, "net-circuit 3": 50e6, "circuit 3-net": 10e6,
+    }  # fmt: skip
+    assert "network.json has no node Nowhere" in " ".join(texts.left_out)
+    alone = tmp_path / "ShapedDevices.csv"
+    alone.write_bytes((FILES / "libreqos" / "ShapedDevices.csv").read_bytes())
+    _, result = formats.read(formats.open_file(alone))
+    assert isinstance(result, formats.Texts)
+    assert "There is no network.json beside it" in result.left_out[0]
+    alone.write_text(alone.read_text().replace("2.5,1.0", "fast,1.0"))
+    with pytest.raises(UserError, match="line 5: download max mbps is 'fast'"):
+        formats.read(formats.open_file(alone))
+
+
+def test_models_of_rattan_are_traces(tmp_path: Path) -> None:
+    form, texts = _texts("rattan.json")
+    assert form == "rattan-json"
+    down = _check(texts, tmp_path).realise(1).links[0]
+    assert [(step.at_ns, step.bps) for step in down.rate] == [
+        (0, 12e6),
+        (1e9, 24e6),
+        (1.5e9, 1.5e6),
+        (1.51e9, 3e6),
+        (1.52e9, 6e6),
+        (1.53e9, 6e6),
+    ]
+    assert down.rate_period_ns == 1_540_000_000
+    _, texts = _texts("rattan-delay.json")
+    assert texts.files[".delay.trace"] == "time_s,delay_ms\n0.000000,10\n1.000000,50\n1.500000,50\n"
+    file = tmp_path / "x.json"
+    file.write_text('{"NormalizedBwConfig": {"mean": "12Mbps"}}')
+    with pytest.raises(UserError, match="draws its values at random"):
+        formats.read(formats.open_file(file))
 
 
 def test_import_writes_a_scenario_beside_its_traces(
@@ -484,10 +666,12 @@ def test_packed_files_are_unpacked(pack: Any, tmp_path: Path) -> None:
         formats.read(formats.open_file(file))
 
 
-@pytest.mark.parametrize("name", sorted(each.name for each in FILES.iterdir()))
+@pytest.mark.parametrize(
+    "name", sorted(str(each.relative_to(FILES)) for each in FILES.rglob("*") if each.is_file())
+)
 def test_a_file_that_is_cut_anywhere_is_read_or_refused(name: str, tmp_path: Path) -> None:
     data = (FILES / name).read_bytes()
-    file = tmp_path / name
+    file = tmp_path / Path(name).name
     for part in range(1, 12):
         file.write_bytes(data[: len(data) * part // 12])
         try:

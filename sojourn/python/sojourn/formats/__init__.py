@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-SHARED = ("content", "file_series", "format", "measured", "run_tables", "texts")
+SHARED = ("content", "file_series", "format", "measured", "run_tables", "tc_tree", "texts")
 """The modules of this folder that are no formats."""
 
 

@@ -125,7 +125,7 @@ def _read(content: Content) -> Texts:
         if quantity != "time"
     }
     series = {quantity: values for quantity, values in series.items() if values}
-    return _texts(
+    return trace_texts(
         content, series, {quantity: names[at] for quantity, (at, _) in columns.items()}, left_out
     )
 
@@ -209,9 +209,14 @@ def _series(
     return [(t, sum(values) / len(values)) for t, values in by_time.items()]
 
 
-def _texts(
+def trace_texts(
     content: Content, series: Mapping[str, list[tuple[float, float]]], names: Mapping[str, str], notes: list[str]
 ) -> Texts:  # fmt: skip
+    """The traces of a line and a scenario of them.
+
+    `series`: for "down", "up" (Mbit/s), "delay", "rtt" (ms) and "loss" times in s and values.
+    `names`: what the file calls each.
+    """
     traces = {way: series[way] for way in ("down", "up") if way in series}
     delay = series.get("delay")
     if delay is None and "rtt" in series:

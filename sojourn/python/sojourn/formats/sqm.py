@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from sojourn.formats.content import Content
 from sojourn.formats.format import FileFormatError, Format, Yields
-from sojourn.formats.texts import GUESSED_DELAY, PORT, TO_RUN, Texts, line_scenario
+from sojourn.formats.texts import GUESSED_DELAY, LINK_LAYER, PORT, TO_RUN, Texts, line_scenario
 
 _SECTION = re.compile(r"^\s*config\s+queue\b(.*)$")
 _OPTION = re.compile(r"^\s*option\s+(\S+)\s+(.*)$")
@@ -52,7 +52,7 @@ def _read(content: Content) -> Texts:
     if not any(rates.values()):
         raise FileFormatError("both of its rates are 0, so nothing is shaped")
     taken = []
-    keys: dict[str, object] = {"delay": GUESSED_DELAY}
+    keys: dict[str, object] = {"delay": GUESSED_DELAY, "link_layer": LINK_LAYER}
     for way, rate in rates.items():
         if not rate:
             keys[f"{way}.rate"] = PORT
@@ -119,7 +119,9 @@ def _direction(queue: Mapping[str, str], way: str, kbits: int, notes: list[str])
         "ingress_ecn" if way == "down" else "egress_ecn", "ECN" if way == "down" else "NOECN"
     )
     words = [queue.get("qdisc", "fq_codel")]
-    if words[0] in ("fq_codel", "codel", "pie", "fq_pie"):
+    if words[0] in ("fq_codel", "codel", "pie", "fq_pie") and not {"ecn", "noecn"} & {
+        *options.split()
+    }:
         words.append("ecn" if ecn.upper() == "ECN" else "noecn")
     limit = queue.get("ilimit" if way == "down" else "elimit", "")
     if expert and limit:

@@ -15,6 +15,8 @@ GUESSED_DELAY = "10 ms"
 """In each direction, where a file has no delay."""
 PORT = "1 Gbit/s"
 """The rate of a port that is not the bottleneck, or is not known."""
+LINK_LAYER = "linux"
+"""Of a shaper in Linux, which counts the header of Ethernet in the length of a packet."""
 TO_RUN = "to run it: sojourn run {file}"
 
 

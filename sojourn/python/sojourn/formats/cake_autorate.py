@@ -1,0 +1,82 @@
+"""cake-autorate's configuration (`config.primary.sh`): a scenario of its shaped line at the base rates.
+
+cake-autorate moves cake's bandwidth between a minimum and a maximum, around a base. A scenario has one
+bandwidth: the base. The notes have the other two.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sojourn.formats.content import Content
+from sojourn.formats.format import FileFormatError, Format, Yields
+from sojourn.formats.texts import (
+    GUESSED_DELAY,
+    LINK_LAYER,
+    PORT,
+    TO_RUN,
+    Texts,
+    line_scenario,
+)
+
+_SETTING = re.compile(
+    r"^\s*(?P<name>\w+)=(?P<quote>[\"']?)(?P<value>[^\"'#]*?)(?P=quote)\s*(?:#.*)?$"
+)
+_RATE = re.compile(r"^\s*(?:min|base|max)_dl_shaper_rate_kbps=", re.M)
+WAYS = {"down": "dl", "up": "ul"}
+
+
+def _is_config(content: Content) -> bool:
+    return _RATE.search(content.head) is not None
+
+
+def _read(content: Content) -> Texts:
+    settings = {
+        found["name"]: found["value"].strip()
+        for found in map(_SETTING.match, content.lines)
+        if found
+    }
+    keys: dict[str, object] = {"delay": GUESSED_DELAY, "link_layer": LINK_LAYER}
+    taken, notes = [], []
+    handled = {f"adjust_{way}_shaper_rate" for way in WAYS.values()}
+    for way, short in WAYS.items():
+        names = [f"{end}_{short}_shaper_rate_kbps" for end in ("min", "base", "max")]
+        handled |= {*names, f"{short}_if"}
+        rates = [_kbps(settings, name) for name in names]
+        base = rates[1]
+        if base is None:
+            raise FileFormatError(f"it has no {names[1]}")
+        keys[f"{way}.rate"] = PORT
+        keys[f"{way}.qdisc"] = f"cake bandwidth {base}kbit"
+        taken.append(
+            f"{way}, {settings.get(f'{short}_if', 'unknown')}: cake at its base, {base} kbit/s"
+        )
+        if settings.get(f"adjust_{short}_shaper_rate", "1") == "0":
+            notes.append(f"{way}: cake-autorate does not change this rate.")
+        else:
+            ends = " to ".join("?" if rate is None else str(rate) for rate in rates[::2])
+            notes.append(
+                f"{way}: cake-autorate moves the rate from {ends} kbit/s; the scenario stays at the base."
+            )
+    left = sorted(settings.keys() - handled)
+    if left:
+        notes.append(f"Settings that were not taken: {', '.join(left)}.")
+    notes.append(
+        f"The file has neither cake's other options nor a delay or traffic: cake has its defaults, {GUESSED_DELAY} in each direction is a guess."
+    )
+    comment = f"The line of {content.path.name}, of cake-autorate."
+    return Texts({".toml": line_scenario(comment, keys, ["down", "up"])}, taken, notes, use=TO_RUN)
+
+
+def _kbps(settings: dict[str, str], name: str) -> int | None:
+    value = settings.get(name)
+    if value is None:
+        return None
+    if not value.isdecimal() or not int(value):
+        raise FileFormatError(f"{name} is {value!r}, which is not a rate in kbit/s")
+    return int(value)
+
+
+FORMATS = (
+    Format("cake-autorate", "cake-autorate", "config.primary.sh of cake-autorate", Yields.SCENARIO, _is_config, _read),
+)  # fmt: skip

@@ -1,0 +1,321 @@
+"""The qdiscs and classes of tc, as a link of a scenario: read by `tc_show` and `tc_script`.
+
+A device that receives redirected packets, or is called `ifb...`, is the link down; the other one is
+the link up. Of htb's classes the default one is taken, with its queue: its rate is the lowest ceil on
+the way to the root. A tbf with a queue below it is a shaper; without one it is the link's queue.
+netem is the wire. A note names each line that a scenario can't express, and the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sojourn.formats.content import Content
+from sojourn.formats.format import FileFormatError
+from sojourn.formats.texts import GUESSED_DELAY, LINK_LAYER, PORT, TO_RUN, Texts, line_scenario
+
+QUIET = ("noqueue", "ingress", "clsact", "mq")
+"""Kinds that queue nothing themselves."""
+CHARGES = ("overhead", "mpu", "linklayer")
+"""Words of a class or of a size table that change the length that is counted."""
+NETEM = {"loss": "loss", "duplicate": "duplicate", "reorder": "reorder", "slot": "slot"}
+"""Words of netem and the link's keys, whose values have the same words."""
+
+
+@dataclass(frozen=True)
+class QdiscLine:
+    """A qdisc."""
+
+    number: int
+    """The line of the file."""
+    kind: str
+    handle: str
+    dev: str
+    parent: str
+    """"root", a class or a handle."""
+    words: str
+    size_table: Mapping[str, str] = field(default_factory=dict)
+    """The words of its size table (stab)."""
+
+
+@dataclass(frozen=True)
+class ClassLine:
+    """A class of htb."""
+
+    number: int
+    dev: str
+    """"": the file does not say, as `tc class show`."""
+    name: str
+    parent: str
+    words: Mapping[str, str]
+
+    @property
+    def rate(self) -> str:
+        """The rate that it reaches alone."""
+        return self.words.get("ceil", self.words.get("rate", ""))
+
+
+@dataclass
+class Tree:
+    """What a file says."""
+
+    qdiscs: list[QdiscLine] = field(default_factory=list)
+    classes: list[ClassLine] = field(default_factory=list)
+    redirected: list[str] = field(default_factory=list)
+    """Devices that receive the packets that arrive."""
+    polices: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """The line and the words of the policer of each device's arriving packets."""
+    notes: list[str] = field(default_factory=list)
+
+
+def pairs(words: Sequence[str]) -> dict[str, str]:
+    """`rate 1mbit ceil 2mbit` by word."""
+    return dict(zip(words[::2], words[1::2], strict=False))
+
+
+def scenario(content: Content, tree: Tree) -> Texts:
+    """The scenario of a line with these queues.
+
+    Raises:
+        FileFormatError: none of them queues anything.
+    """
+    notes = tree.notes
+    devices = list(dict.fromkeys(line.dev for line in tree.qdiscs if line.kind not in QUIET))
+    downs = [dev for dev in devices if dev.startswith("ifb") or dev in tree.redirected]
+    ups = [dev for dev in devices if dev not in downs]
+    if not devices and not tree.polices:
+        raise FileFormatError("none of its qdiscs queues anything")
+    up, down = next(iter(ups), None), next(iter(downs), None)
+    others = [dev for dev in devices if dev not in (up, down)]
+    if others:
+        notes.append(
+            f"Devices that were not taken: {', '.join(others)}. Give a file of one line's devices for another choice."
+        )
+    keys: dict[str, object] = {"delay": GUESSED_DELAY, "link_layer": LINK_LAYER}
+    taken = []
+    for way, dev in (("down", down), ("up", up)):
+        if dev is None:
+            keys[f"{way}.rate"] = PORT
+            notes.append(
+                f"No device for the way {way} ({'ifb...' if way == 'down' else 'not ifb...'}): it is a link of {PORT} with pfifo."
+            )
+            continue
+        link = _link(dev, tree, notes)
+        keys |= {f"{way}.{name}": value for name, value in link.items()}
+        taken.append(f"{way}, {dev}: {_described(link)}")
+    for dev, (number, words) in tree.polices.items():
+        if dev == (up or dev) and _valid({"police": words}, number, "police", notes):
+            keys["down.police"] = words
+            taken.append(f"down, arriving at {dev}: police {words}")
+    delay = "" if "down.delay" in keys and "up.delay" in keys else "neither delay nor traffic"
+    notes.append(
+        f"The file has {delay or 'no traffic'}: "
+        + (f"{GUESSED_DELAY} in each direction and " if delay else "")
+        + "four connections each way are guesses."
+    )
+    text = line_scenario(f"The queues of {content.path.name}.", keys, ["down", "up"])
+    return Texts({".toml": text}, taken, notes, use=TO_RUN)
+
+
+def _described(link: Mapping[str, str]) -> str:
+    parts = [link.get("qdisc", "pfifo")]
+    if "shaper" in link:
+        parts.append(f"below {link['shaper']}")
+    wire = [f"{key} {link[key]}" for key in ("delay", "jitter", *NETEM.values()) if key in link]
+    return " ".join(parts) + (f", wire: {', '.join(wire)}" if wire else "")
+
+
+def _link(dev: str, tree: Tree, notes: list[str]) -> dict[str, str]:
+    """A link's keys."""
+    own = [line for line in tree.qdiscs if line.dev == dev and line.kind not in QUIET]
+    link: dict[str, str] = {"rate": PORT}
+    for line in own:
+        if line.kind == "netem":
+            link |= _wire(line, notes)
+    leaf, shaper = _chosen(own, dev, tree, notes)
+    if shaper:
+        number, words = shaper
+        shapes = {"rate": "unlimited", "shaper": words}
+        if words and not _valid(shapes, number, "shaper", notes):
+            # Its rate matters more than its overhead.
+            shapes["shaper"] = " ".join(words.split()[:3])
+            notes.append(f"Line {number}: the shaper is taken as {shapes['shaper']}.")
+        if words and _valid(shapes, number, "shaper", notes):
+            link |= shapes
+    if leaf is not None:
+        words = f"{leaf.kind} {leaf.words}".strip()
+        if _valid({"qdisc": words}, leaf.number, leaf.kind, notes):
+            link["qdisc"] = words
+        elif _valid({"qdisc": leaf.kind}, leaf.number, leaf.kind, []):
+            link["qdisc"] = leaf.kind
+            notes.append(f"Line {leaf.number}: {leaf.kind} is taken with its defaults.")
+    return link
+
+
+def _chosen(
+    own: Sequence[QdiscLine], dev: str, tree: Tree, notes: list[str]
+) -> tuple[QdiscLine | None, tuple[int, str] | None]:
+    """The queue of a device, and its shaper's line and words."""
+    queues = [line for line in own if line.kind not in ("netem", "htb")]
+    htb = next((line for line in own if line.kind == "htb"), None)
+    tbf = next((line for line in queues if line.kind == "tbf"), None)
+    below = [line for line in queues if line is not tbf]
+    if htb is not None:
+        leaf, words = _class_of(htb, dev, below, tree.classes, notes)
+        _leave(htb, below, leaf, notes)
+        return leaf, (htb.number, words)
+    if tbf is not None and below:
+        rate = pairs(tbf.words.split())
+        words = " ".join(f"{key} {rate[key].lower()}" for key in ("rate", "burst") if key in rate)
+        notes.append(
+            f"Line {tbf.number}: tbf's own limit is left out: {below[0].kind} is its queue."
+        )
+        return below[0], (tbf.number, f"htb {words}")
+    if not queues:
+        return None, None
+    _leave(queues[0], queues, queues[0], notes, alike=True)
+    return queues[0], None
+
+
+def _leave(
+    root: QdiscLine, below: Sequence[QdiscLine], leaf: QdiscLine | None, notes: list[str], *, alike: bool = False
+) -> None:  # fmt: skip
+    """Notes the queues of a device that are not the chosen one."""
+    if alike and {(line.kind, line.words) for line in below} == {(root.kind, root.words)}:
+        return
+    others = [str(line.number) for line in below if line is not leaf]
+    if others and leaf is not None:
+        notes.append(
+            f"{root.kind} has {len(below)} queues: that of line {leaf.number} is taken, those of the lines {', '.join(others)} are not."
+        )
+
+
+def _class_of(
+    htb: QdiscLine, dev: str, below: Sequence[QdiscLine], classes: Iterable[ClassLine], notes: list[str]
+) -> tuple[QdiscLine | None, str]:  # fmt: skip
+    """The queue of htb's default class, and the shaper of that class."""
+    own = {
+        each.name: each
+        for each in classes
+        if each.dev in ("", dev) and each.name.startswith(htb.handle)
+    }
+    by_parent = {line.parent: line for line in below}
+    first = next(iter(below), None)
+    if not own:
+        notes.append(
+            f"Line {htb.number}: htb's rate is that of its class: add what `tc class show dev {dev}` prints."
+        )
+        return first, ""
+    minor = pairs(htb.words.split()).get("default", "")
+    default = f"{htb.handle}{minor.removeprefix('0x')}" if minor else ""
+    chosen = own.get(default)
+    if chosen is None:
+        leaves = [each for name, each in own.items() if name in by_parent]
+        chosen = next(iter(leaves or own.values()))
+    up: list[ClassLine] = [chosen]
+    while up[-1].parent in own and own[up[-1].parent] not in up:
+        up.append(own[up[-1].parent])
+    words = {"rate": _slowest(each.rate for each in up)}
+    burst = chosen.words.get("cburst" if "ceil" in chosen.words else "burst")
+    if burst is not None:
+        words["burst"] = burst
+    for source in (htb.size_table, chosen.words):
+        words |= {key: source[key] for key in CHARGES if key in source}
+    if len(own) > len(up):
+        notes.append(f"htb of {dev} has {len(own)} classes: {chosen.name} is taken.")
+    return by_parent.get(chosen.name, None if by_parent else first), "htb " + " ".join(
+        f"{key} {value.lower()}" for key, value in words.items()
+    )
+
+
+def _slowest(rates: Iterable[str]) -> str:
+    from sojourn.scenario.qdisc import read_rate
+
+    known = []
+    for rate in rates:
+        try:
+            known.append((read_rate(rate.lower()), rate))
+        except ValueError:
+            return rate
+    return min(known)[1]
+
+
+def _wire(line: QdiscLine, notes: list[str]) -> dict[str, str]:
+    """netem's words as keys of a link."""
+    wire: dict[str, str] = {}
+    words = line.words.split()
+    for word, values in _groups(words):
+        told = " ".join(values)
+        if word == "limit":
+            continue
+        keys: dict[str, str] = {}
+        if word == "delay" and values:
+            keys["delay"] = values[0]
+            if len(values) > 1:
+                keys["jitter"] = " ".join(values[1:])
+        elif word == "rate" and values:
+            keys["rate"] = values[0]
+        elif word in NETEM:
+            keys[NETEM[word]] = told.removeprefix("random ")
+        keys = {key: _spelled(key, value) for key, value in keys.items()}
+        if not keys:
+            notes.append(f"Line {line.number}: netem {word} {told}: a scenario has no such key.")
+        elif _valid({**wire, **keys}, line.number, "netem", notes):
+            wire |= keys
+    limit = pairs(words).get("limit")
+    if "rate" in wire and limit:
+        wire["qdisc"] = f"pfifo limit {limit}"
+    return wire
+
+
+NETEM_WORDS = (
+    "limit",
+    "delay",
+    "rate",
+    "loss",
+    "duplicate",
+    "reorder",
+    "corrupt",
+    "slot",
+    "ecn",
+    "gap",
+)
+
+
+def _groups(words: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """netem's words, each with its values. `distribution` belongs to the delay."""
+    groups: list[tuple[str, list[str]]] = []
+    for word in words:
+        if word in NETEM_WORDS or not groups:
+            groups.append((word, []))
+        else:
+            groups[-1][1].append(word)
+    return groups
+
+
+def _spelled(key: str, value: str) -> str:
+    """tc's value in the scenario's spelling."""
+    if key == "rate":
+        from sojourn.scenario.qdisc import read_rate
+
+        try:
+            return f"{read_rate(value.lower())} bit/s"
+        except ValueError:
+            return value
+    return value
+
+
+def _valid(keys: Mapping[str, str], number: int, what: str, notes: list[str]) -> bool:
+    """Whether a link with these keys is one; if not, a note gives the line and the reason."""
+    from sojourn.scenario import ScenarioError, loads
+
+    try:
+        loads(line_scenario("", {"delay": GUESSED_DELAY, "rate": PORT, **keys}, []))
+    except ScenarioError as error:
+        reason = (
+            str(error).splitlines()[0].partition("bottleneck.")[2] or str(error).splitlines()[0]
+        )
+        notes.append(f"Line {number}: {what}: {reason}")
+        return False
+    return True
