@@ -18,9 +18,7 @@ LIVE = "python -m pytest -n 2 --dist loadgroup --reruns 1 -m live and not long"
 PAPERS = "python -m pytest -n 2 --dist loadfile -m papers and not live and not long"
 REST_MARKS = "not live and not papers and not long"
 REST = f"python -m pytest -n 2 --dist worksteal -m {REST_MARKS}"
-CARGO = (
-    "cargo test --config sojourn/crates/tests.toml --workspace --profile checked --no-fail-fast --tests --examples"
-)
+CARGO = "cargo test --config sojourn/crates/tests.toml --workspace --profile checked --no-fail-fast --tests --examples"
 
 
 def make_test(

@@ -369,7 +369,7 @@ def test_a_name_that_leads_out_is_refused(
     listed = again(bundle, tmp_path / "in" / "listed.zip", lambda files: relisted(files, list_))
     assert status(["verify", "-q", str(listed)]) == 2
     output = capsys.readouterr().err
-    assert "do not trust where it is from" in output
+    assert "do not trust its source" in output
     assert "\x1b" not in output
     assert sorted(file.name for file in tmp_path.rglob("*")) == ["in", "listed.zip", "spoilt.zip"]
 

@@ -277,31 +277,31 @@ def branch(then: str, after: str = "return x") -> str:
 
 
 HELPER = "\n    def helper(self, a: int) -> int:\n        return a\n"
-UNREAL = "takes no real one"
+UNREAL = "is given a real one"
 
 REFUSED_BY_KIND = [
     # a variable that is not set on some path
-    (branch("x = 5"), "own.py:11: x may not be set here"),
-    (dequeuing("while link.now > 5:\n    x = 1\nreturn x"), "own.py:11: x may not be set here"),
-    (dequeuing("for i in range(link.now):\n    pass\nreturn i"), "own.py:11: i may not be set here"),
+    (branch("x = 5"), "own.py:11: x can be unset here"),
+    (dequeuing("while link.now > 5:\n    x = 1\nreturn x"), "own.py:11: x can be unset here"),
+    (dequeuing("for i in range(link.now):\n    pass\nreturn i"), "own.py:11: i can be unset here"),
     (dequeuing("while True:\n    if link.now > 5:\n        break\n    x = 1\nreturn x"), "own.py:13: x may"),
     (dequeuing("for i in range(3):\n    if i:\n        self.x = y\n    y = i\nreturn 0"), "own.py:11: y may"),
-    (dequeuing("x += 1\nreturn 0"), "own.py:9: x may not be set here"),
+    (dequeuing("x += 1\nreturn 0"), "own.py:9: x can be unset here"),
     # return values
     (dequeuing("x = 1"), "own.py:8: dequeue returns nothing"),
-    (branch("return PASS", "self.x = 1"), "own.py:8: dequeue returns a number on some ways"),
-    (branch("return", "return PASS"), "own.py:8: dequeue returns a number on some ways"),
+    (branch("return PASS", "self.x = 1"), "own.py:8: dequeue returns a number on some paths"),
+    (branch("return", "return PASS"), "own.py:8: dequeue returns a number on some paths"),
     (dequeuing("return 0.7"), "own.py:9: dequeue returns a real number"),
-    (dequeuing("return 1, 2"), "own.py:9: (1, 2) is several numbers"),
+    (dequeuing("return 1, 2"), "own.py:9: (1, 2) is a tuple, not one number"),
     (dequeuing("x, y = self.helper(1)\nreturn x") + HELPER, "is not 2 numbers"),
     (dequeuing("x = self.helper(1)\nreturn x") + HELPER.replace("return a", "pass"), "own.py:9: helper returns no number"),
     # whole and real numbers
     (dequeuing("self.x = 0.5\nreturn PASS"), f"own.py:9: x is a field of whole numbers and {UNREAL}"),
     (branch("self.x = packet.bytes / 2", "return 0"), f"own.py:10: x is a field of whole numbers and {UNREAL}"),
-    (dequeuing("x = 1\nfor i in range(3):\n    x = x << 1\n    x = x * 0.5\nreturn 0"), "own.py:11: << is of whole numbers"),
-    (dequeuing("return link.queue_packets[0.5]"), "own.py:9: an index is of whole numbers"),
-    (dequeuing("return packet.bytes & 1.5"), "own.py:9: & is of whole numbers"),
-    (dequeuing("for i in range(2.5):\n    pass\nreturn 0"), "own.py:9: range is of whole numbers"),
+    (dequeuing("x = 1\nfor i in range(3):\n    x = x << 1\n    x = x * 0.5\nreturn 0"), "own.py:11: << needs whole numbers"),
+    (dequeuing("return link.queue_packets[0.5]"), "own.py:9: an index needs whole numbers"),
+    (dequeuing("return packet.bytes & 1.5"), "own.py:9: & needs whole numbers"),
+    (dequeuing("for i in range(2.5):\n    pass\nreturn 0"), "own.py:9: range needs whole numbers"),
     # the arguments of a method
     (dequeuing("link = packet\nreturn 0"), "own.py:9: link is an argument that can't be assigned"),
     (dequeuing("self = 3\nreturn 0"), "own.py:9: self is an argument that can't be assigned"),
@@ -313,10 +313,10 @@ REFUSED_BY_KIND = [
     (dequeuing("return bool(1, 2)"), "own.py:9: bool takes 1 argument, not 2"),
     (dequeuing("return max(1)"), "own.py:9: max takes 2 to 16 arguments, not 1"),
     (dequeuing("return round(1.5, 1)"), "own.py:9: round takes 1 argument, not 2"),
-    (dequeuing("for i in range():\n    pass\nreturn 0"), "own.py:9: range takes no 0 numbers"),
+    (dequeuing("for i in range():\n    pass\nreturn 0"), "own.py:9: range takes 1 to 3 numbers, not 0"),
     (dequeuing("return 0").replace("link: Link", "packet: Link"), "own.py:8: dequeue has two arguments packet"),
     (dequeuing("break"), "own.py:9: break outside of a loop"),
-    (dequeuing("x = y = 0\nreturn 0"), "own.py:9: two = in a line"),
+    (dequeuing("x = y = 0\nreturn 0"), "own.py:9: a line has two assignments"),
     (dequeuing("return self.a", "a: list[int] = [0] * 3"), "own.py:9: a is an array"),
     (dequeuing("return 0", "__why: int = 0"), "own.py:6: __why is a name of Python's own"),
     (dequeuing("return 0") + "\n    def dequeue(self, packet, link):\n        return 1\n", "own.py:11: Mine has a dequeue already"),

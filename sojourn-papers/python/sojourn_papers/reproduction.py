@@ -351,8 +351,8 @@ def _judged(paper: Paper, evidence: Evidence) -> Reproduction:
 def _reopened(job: _Job, engine: Engine) -> Run:
     if not job.folder.is_dir():
         raise UserError(
-            f"{job.folder} is not there: the paper asks for a Run that was not kept",
-            "run it again without --redraw, with or without --quick as it was",
+            f"{job.folder} is not there: the paper needs this Run, and it was not kept",
+            "run it again without --redraw, and with --quick if these Runs were made with --quick",
         )
     run = Run.open(job.folder)
     if run.meta.engine_build != engine.build:
@@ -363,8 +363,8 @@ def _reopened(job: _Job, engine: Engine) -> Run:
     wanted = fingerprint(job.scenario.fingerprint(), engine.build)
     if run.meta.fingerprint != wanted or set(run.seeds) != set(run.meta.seeds_asked):
         raise UserError(
-            f"{job.folder} is not the whole Run that the paper asks for now",
-            "run it again without --redraw, with or without --quick as it was",
+            f"{job.folder} lacks seeds, or the paper's scenario has changed since",
+            "run it again without --redraw, and with --quick if these Runs were made with --quick",
         )
     return run
 

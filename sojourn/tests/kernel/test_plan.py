@@ -626,7 +626,7 @@ def test_large_packets_that_cake_would_count_otherwise_are_refused() -> None:
 
     error = refused(with_cake("none"))
     assert (
-        "cake counts 14 bytes of Ethernet in each piece of a large packet, but this link's layer has 0"
+        "cake counts 14 bytes of Ethernet in each piece of a large packet, but this link's link_layer counts 0"
         in str(error)
     )
     planned(with_cake("linux"))

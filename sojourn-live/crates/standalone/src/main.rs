@@ -96,7 +96,7 @@ impl Signals {
                 Arc::clone(&interrupted),
             )
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&interrupted)))
-            .map_err(|error| Failure::new(format!("signals: {error}"), ""))?;
+            .map_err(|error| Failure::new(format!("can't handle signals: {error}"), ""))?;
         }
         Ok(Signals(interrupted))
     }

@@ -235,9 +235,13 @@ fn rows(mut packets: Vec<(u64, u32)>, name: &Value) -> Result<Value, Wrong> {
         return Err(Wrong::new(message, format!("the most is {MAX_ROWS}: give a shorter capture")));
     }
     if let Some((_, bytes)) = packets.iter().find(|(_, bytes)| *bytes > tcp::params::MTU) {
-        let message = format!("{} has a packet of {bytes} bytes", quoted(name));
+        let message = format!(
+            "{} has a packet of {bytes} bytes; the most is {}",
+            quoted(name),
+            tcp::params::MTU
+        );
         let hint =
-            "it was captured above segmentation offload: turn offloads off first (ethtool -K)";
+            "the host joined packets before the capture: turn its offloads off first (ethtool -K)";
         return Err(Wrong::new(message, hint));
     }
     let mut last = None;

@@ -488,7 +488,7 @@ fn name(value: &Value) -> Result<String, Wrong> {
         .is_some_and(|(_, end)| !end.is_empty() && end.bytes().all(|c| c.is_ascii_digit()));
     if numbered || text != text.trim() {
         let hint =
-            "write no number at the end and no spaces around it: flows get .1, .2 by themselves";
+            "leave out the last .NUMBER and outer spaces: flows are numbered .1, .2 automatically";
         return Err(Wrong::new(format!("{} is not a name", quoted(value)), hint));
     }
     Ok(text.to_owned())
@@ -675,7 +675,10 @@ pub(crate) const RING: Plain<u32> = Plain {
         };
         if *number == 0 {
             let message = "a ring of 0 descriptors would send nothing";
-            return Err(Wrong::new(message, "leave ring out, or write 1: no ring"));
+            return Err(Wrong::new(
+                message,
+                "leave ring out, or write ring = 1, which has the same effect",
+            ));
         }
         if !(1..=MAX_RING).contains(number) {
             let message = format!("a ring of {} descriptors", quoted(value));

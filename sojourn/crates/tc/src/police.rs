@@ -65,7 +65,9 @@ impl Police {
             [("none", _)] => return Ok(None),
             [("none", _), (_, at), ..] => {
                 let hint = "write none, or a policer like rate 10mbit burst 64k";
-                return Err(TcError::new("none takes no other words", hint).at(at.clone()));
+                return Err(
+                    TcError::new("'none' can't be combined with other words", hint).at(at.clone())
+                );
             }
             [("police", _), rest @ ..] => tokens = rest,
             _ => {}

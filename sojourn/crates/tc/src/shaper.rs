@@ -68,7 +68,9 @@ impl Shaper {
             ("none", None) => return Ok(None),
             ("none", Some((_, at))) => {
                 let hint = "write none, or a shaper like htb rate 1mbit";
-                return Err(TcError::new("none takes no other words", hint).at(at.clone()));
+                return Err(
+                    TcError::new("'none' can't be combined with other words", hint).at(at.clone())
+                );
             }
             ("htb", _) => {}
             _ => return Err(not_htb(kind).at(at.clone())),

@@ -1440,7 +1440,7 @@ fn one_s_own_discipline_is_a_file_a_class_and_numbers() {
         ("my_aqm.py", "'my_aqm.py' does not name a class of its file"),
         ("my_aqm.py:Mine target", "Mine: target needs a number"),
         ("my_aqm.py:Mine target soon", "Mine: target 'soon' is not a number"),
-        ("my_aqm.py:Mine 5ms target", "Mine: '5ms' is not the name of a number"),
+        ("my_aqm.py:Mine 5ms target", "Mine: '5ms' is not the name of a parameter"),
         ("my_aqm.py:Mine a 1 a 2", "Mine: a sets a parameter again"),
         ("own", "unknown queue discipline 'own'"),
     ];

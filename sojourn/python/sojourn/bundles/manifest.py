@@ -219,7 +219,7 @@ def read(content: bytes, name: str) -> Manifest:
         if why:
             raise BundleError(
                 f"{name} names {sanitize.plain(each)!r}: {why}",
-                "sojourn writes no such manifest: do not trust where it is from",
+                "sojourn writes no such manifest: do not trust its source",
             )
     return found
 

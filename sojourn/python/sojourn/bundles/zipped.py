@@ -202,7 +202,7 @@ def _members(archive: zipfile.ZipFile, file: Path) -> dict[str, zipfile.ZipInfo]
 
 def _refused(file: Path, why: str) -> BundleError:
     return BundleError(
-        f"{file} is not unpacked: {why}", "sojourn makes no such zip: do not trust where it is from"
+        f"{file} is not unpacked: {why}", "sojourn never writes such a zip: do not trust its source"
     )
 
 

@@ -116,15 +116,15 @@ class _Class:
         counts = (
             (self.work, MOST_COMPILED, "names and numbers to compile"),
             (len(self.gives) + 1, MOST_FUNCTIONS, "functions to compile"),
-            (len(self.under_way), MOST_CALLS, "calls within each other"),
+            (len(self.under_way), MOST_CALLS, "nested calls"),
         )
         for count, most, what in counts:
             if count > most:
                 raise self.refuse(
                     function.node,
                     f"with {function.name} there are {count} {what}",
-                    f"the most is {most}, where a function counts for each kind of arguments, and"
-                    " loops and calls count as many: make it shorter",
+                    f"the most is {most}: make it shorter; a function counts again for arguments of"
+                    " other kinds, and a loop or call counts as several names",
                 )
 
     def _check_answer(self, call: Call, gives: str) -> None:
@@ -200,7 +200,7 @@ class _Reading:
         if ends:
             raise self.refuse(
                 self.function.node,
-                f"{self.function.name} returns a number on some ways, and nothing on others",
+                f"{self.function.name} returns a number on some paths, and nothing on others",
                 "write return, and a number, at its end and wherever it returns",
             )
         return _join(numbers)
@@ -281,7 +281,7 @@ class _Reading:
         if kind == REAL and self._field(attr) == WHOLE:
             raise self.refuse(
                 node,
-                f"{attr} is a field of whole numbers and takes no real one",
+                f"{attr} is a field of whole numbers, and is given a real one",
                 f"write int(...), or {attr}: float in the class",
             )
 
@@ -328,7 +328,7 @@ class _Reading:
         if name not in self.known:
             raise self.refuse(
                 node,
-                f"{name} may not be set here: on some way to this line nothing sets it",
+                f"{name} can be unset here: not every path to this line sets it",
                 f"write {name} = 0 ahead of the branches and loops",
             )
         return self.known[name]
@@ -336,7 +336,7 @@ class _Reading:
     def _whole(self, node: ast.expr, what: str) -> str:
         if self._number(node) == REAL:
             raise self.refuse(
-                node, f"{what} is of whole numbers, and this one is real", "write int(...)"
+                node, f"{what} needs whole numbers, and this one is real", "write int(...)"
             )
         return WHOLE
 

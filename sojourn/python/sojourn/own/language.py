@@ -205,7 +205,9 @@ def _bounded(tree: ast.Module, file: str) -> None:
             raise refusal(file, at, "nested too deep", hint)
         number = node.value if isinstance(node, ast.Constant) else 0
         if isinstance(number, int) and number > 1 << 63:
-            raise refusal(file, at, "a whole number beyond 64 bits", "write a real one: 1e20")
+            raise refusal(
+                file, at, "a whole number beyond 64 bits", "write it as a real number, like 1e20"
+            )
         left.extend((child, at, depth + 1) for child in ast.iter_child_nodes(node))
 
 
@@ -241,7 +243,7 @@ class _File:
     def _new(self, at: ast.AST, name: str) -> None:
         self.name(at, name)
         if name in self.constants or name in self.functions or name in self.classes:
-            raise self.refuse(at, f"{name} is there already", "choose another name")
+            raise self.refuse(at, f"the file already defines {name}", "choose another name")
 
     def _top(self, statement: ast.stmt) -> None:
         match statement:
@@ -326,15 +328,23 @@ class _File:
                 try:
                     made = _CONSTANT[type(op)](self._one(left, known), self._one(right, known))
                 except ArithmeticError:
-                    raise self.refuse(node, "not a number", "divide by another one") from None
+                    raise self.refuse(
+                        node,
+                        "division by zero, or a result that is not finite",
+                        "change the constant",
+                    ) from None
                 return self._whole(node, made)
         raise self.refuse(
-            node, "not a constant", "write a number, or what is computed of constants above"
+            node,
+            "not a constant",
+            "write a number, or an expression of numbers and constants above",
         )
 
     def _whole(self, node: ast.expr, number: Number) -> Number:
         if isinstance(number, int) and not -(1 << 63) <= number < 1 << 63:
-            raise self.refuse(node, "a whole number beyond 64 bits", "write a real one: 1e20")
+            raise self.refuse(
+                node, "a whole number beyond 64 bits", "write it as a real number, like 1e20"
+            )
         return number
 
     def _one(self, node: ast.expr, known: Mapping[str, Number]) -> Number:
@@ -365,7 +375,7 @@ class _File:
             )
         if found.decorator_list or found.keywords:
             raise self.refuse(
-                found, f"{name} is more than a class", f"write class {name}({bases[0]})"
+                found, f"{name} has a decorator or keywords", f"write class {name}({bases[0]})"
             )
         return found, BASES[bases[0]]
 
@@ -575,7 +585,7 @@ class _Class:
                     raise self.file.refuse(
                         functions[other].node,
                         f"{other} calls itself",
-                        "write a loop: calls have no end",
+                        "write a loop: recursion is not allowed",
                     )
                 else:
                     under_way[other] = iter(calls[other])
@@ -606,7 +616,9 @@ class _Function:
         others = (arguments.posonlyargs, arguments.kwonlyargs, arguments.kw_defaults)
         odd = arguments.vararg or arguments.kwarg or any(others) or arguments.defaults
         if odd or node.decorator_list:
-            raise self.file.refuse(node, "more than plain arguments", "write def f(a, b)")
+            raise self.file.refuse(
+                node, "only plain arguments are allowed, and no decorator", "write def f(a, b)"
+            )
         names = [argument.arg for argument in arguments.args]
         for index, name in enumerate(names):
             if name in names[:index]:
@@ -689,14 +701,14 @@ class _Function:
                 return [ast.Expr(self.visit(node.value))]
             case ast.Expr(value=value):
                 raise self.refuse(
-                    node, f"{_shown(value)} is a value that nothing takes", "write x = ..."
+                    node, f"the value of {_shown(value)} is not used", "assign it: x = ..."
                 )
             case ast.Assign(targets=[ast.Tuple(elts=names)], value=value):
                 return self._together(node, names, value)
             case ast.Assign(targets=[target], value=value):
                 return self._assigned(target, self.visit(value))
             case ast.Assign():
-                raise self.refuse(node, "two = in a line", "write a line for each")
+                raise self.refuse(node, "a line has two assignments", "write each on its own line")
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 return self._assigned(target, self.visit(value))
             case ast.AnnAssign(target=target):
@@ -717,7 +729,7 @@ class _Function:
             ):
                 if not 1 <= len(bounds) <= 3:
                     hint = "write range(count), range(from, to) or range(from, to, step)"
-                    raise self.refuse(node, f"range takes no {len(bounds)} numbers", hint)
+                    raise self.refuse(node, f"range takes 1 to 3 numbers, not {len(bounds)}", hint)
                 numbers: list[ast.expr] = [self.visit(each) for each in bounds]
                 if len(bounds) > 1:
                     numbers = [self._check(node, "bound", each) for each in numbers]
@@ -742,9 +754,7 @@ class _Function:
     def _loop(self, node: ast.stmt, body: Sequence[ast.stmt]) -> list[ast.stmt]:
         self.loops += 1
         if self.loops > MOST_LOOPS:
-            raise self.refuse(
-                node, f"{self.loops} loops in each other", f"the most is {MOST_LOOPS}"
-            )
+            raise self.refuse(node, f"{self.loops} nested loops", f"the most is {MOST_LOOPS}")
         made = self._turn(node, body)
         self.loops -= 1
         return made
@@ -873,14 +883,16 @@ class _Function:
                 return ast.IfExp(self._test(test), self.visit(body), self.visit(orelse))
             case ast.Tuple():
                 raise self.refuse(
-                    node, f"{_shown(node)} is several numbers", "keep them in fields of self"
+                    node,
+                    f"{_shown(node)} is a tuple, not one number",
+                    "keep the numbers in fields of self",
                 )
             case ast.Call(func=func, args=arguments, keywords=[]):
                 return self._call(node, func, arguments)
         raise self.refuse(
             node,
             f"{_shown(node)} is not of this language",
-            "it computes with numbers, fields of self, and fields of the arguments",
+            "use numbers, fields of self, and fields of the arguments",
         )
 
     def _comparison(
@@ -906,7 +918,9 @@ class _Function:
         if name in self.views:
             fields = VIEWS[self.views[name]].numbers
             raise self.refuse(
-                node, f"{name} is not a number", f"write one of it, such as {name}.{fields[0]}"
+                node,
+                f"{name} is not a number",
+                f"write one of its fields, such as {name}.{fields[0]}",
             )
         if name in self.locals:
             return ast.Name(name, ast.Load())
@@ -988,7 +1002,7 @@ class _Function:
             case ast.Name(id="len"):
                 if len(arguments) != 1 or not isinstance(arguments[0], ast.Attribute):
                     raise self.refuse(
-                        node, f"{_shown(node)}: len is of an array", "write len(self.x)"
+                        node, f"{_shown(node)}: len needs one array", "write len(self.x)"
                     )
                 array = self._array_of(arguments[0])
                 return ast.Call(ast.Name("len", ast.Load()), [array], [])
@@ -1008,7 +1022,7 @@ class _Function:
         raise self.refuse(
             node,
             f"there is no function {_shown(func)} here",
-            f"of Python there are {', '.join(_BUILTINS)}; of math {', '.join(_MATH)}",
+            f"functions of Python: {', '.join(_BUILTINS)}; of math: {', '.join(_MATH)}",
         )
 
     def _of_one(

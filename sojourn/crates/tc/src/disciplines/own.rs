@@ -95,7 +95,7 @@ fn words(tokens: &[(&str, Range<usize>)], class: &str) -> Result<String, TcError
     for pair in tokens.chunks(2) {
         let (word, at) = &pair[0];
         if !is_name(word) {
-            let problem = format!("{class}: {} is not the name of a number", quoted(word));
+            let problem = format!("{class}: {} is not the name of a parameter", quoted(word));
             return Err(TcError::new(problem, "write NAME NUMBER").at(at.clone()));
         }
         if parsed.iter().step_by(2).any(|other| other == word) {

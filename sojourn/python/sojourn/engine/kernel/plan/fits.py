@@ -208,7 +208,7 @@ def _offload_problems(link: Link) -> Iterator[Problem]:
     cake, counted = link.qdisc.child or link.qdisc, link.framing.header_bytes
     # cake splits large packets itself (split-gso), and the pieces do not pass tc-stab(8).
     if cake.kind == "cake" and counted != tc.ETHERNET_HEADER:
-        why = f"cake counts {tc.ETHERNET_HEADER} bytes of Ethernet in each piece of a large packet, but this link's layer has {counted}"
+        why = f"cake counts {tc.ETHERNET_HEADER} bytes of Ethernet in each piece of a large packet, but this link's link_layer counts {counted}"
         hint = 'write link_layer = "linux", or leave offloads out'
         yield Problem(f"link {link.name!r}: qdisc", why, hint)
 
@@ -224,7 +224,7 @@ def _queue_problems(link: Link, place: str, wiring: Wiring) -> Iterator[Problem]
         yield Problem(f"{place}: police", why, "leave out police or pinned, or simulate it")
     counted = link.framing.header_bytes
     if link.qdisc.child is None and counted != tc.ETHERNET_HEADER:
-        why = f"its queues count {tc.ETHERNET_HEADER} bytes of Ethernet in each packet, but the link's layer has {counted}"
+        why = f"its queues count {tc.ETHERNET_HEADER} bytes of Ethernet in each packet, but the link_layer counts {counted}"
         hint = 'write link_layer = "linux", or run it on the engine sim'
         yield Problem(f"{place}: link_layer", why, hint)
 
@@ -292,7 +292,9 @@ def _tcp_problems(
         known = ", ".join(record.name for record in CONGESTION.values() if record.in_linux)
         hint = f"write {known}"
         if any(tcp.congestion in names for names in _OURS.values()):
-            hint = f"run it with -e kernel-7.3, whose guest has our module of it; or {hint}"
+            hint = (
+                f"run it with -e kernel-7.3, whose guest has sojourn's own module for it; or {hint}"
+            )
         yield Problem(f"{place}: congestion", why, hint)
     if tcp.profile == "ns2":
         why = "`ns2` is the TCP of a simulator, which no kernel has"
