@@ -112,7 +112,7 @@ def test_a_wrong_word_of_a_shaper_is_pointed_at(text: str, offset: int, hint: st
         ("bql = true", "bottleneck.bql", "write ring = 256"),
         ("up.bql = true", "bottleneck.up.bql", "write ring = 256"),
         ('coalesce = "1 ms"', "bottleneck.coalesce", "leave coalesce out"),
-        ("ring = 0", "bottleneck.ring", "leave ring out, or write 1"),
+        ("ring = 0", "bottleneck.ring", "leave ring out, or write ring = 1"),
         ("ring = -1", "bottleneck.ring", "from 1 to 65536"),
         ("ring = 1000000", "bottleneck.ring", "from 1 to 65536"),
         ('ring = "512"', "bottleneck.ring", "ring = 512"),

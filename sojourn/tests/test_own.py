@@ -284,8 +284,8 @@ REFUSED_BY_KIND = [
     (branch("x = 5"), "own.py:11: x can be unset here"),
     (dequeuing("while link.now > 5:\n    x = 1\nreturn x"), "own.py:11: x can be unset here"),
     (dequeuing("for i in range(link.now):\n    pass\nreturn i"), "own.py:11: i can be unset here"),
-    (dequeuing("while True:\n    if link.now > 5:\n        break\n    x = 1\nreturn x"), "own.py:13: x may"),
-    (dequeuing("for i in range(3):\n    if i:\n        self.x = y\n    y = i\nreturn 0"), "own.py:11: y may"),
+    (dequeuing("while True:\n    if link.now > 5:\n        break\n    x = 1\nreturn x"), "own.py:13: x can"),
+    (dequeuing("for i in range(3):\n    if i:\n        self.x = y\n    y = i\nreturn 0"), "own.py:11: y can"),
     (dequeuing("x += 1\nreturn 0"), "own.py:9: x can be unset here"),
     # return values
     (dequeuing("x = 1"), "own.py:8: dequeue returns nothing"),
@@ -321,7 +321,7 @@ REFUSED_BY_KIND = [
     (dequeuing("return 0", "__why: int = 0"), "own.py:6: __why is a name of Python's own"),
     (dequeuing("return 0") + "\n    def dequeue(self, packet, link):\n        return 1\n", "own.py:11: Mine has a dequeue already"),
     (dequeuing("return 0") + "\n    def __init__(self):\n        self.x = 1\n", "own.py:11: __init__ is never called"),
-    ("MS = 5\n" + dequeuing("return 0"), "there already"),
+    ("MS = 5\n" + dequeuing("return 0"), "the file already defines MS"),
 ]  # fmt: skip
 
 

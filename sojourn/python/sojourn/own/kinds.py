@@ -281,7 +281,7 @@ class _Reading:
         if kind == REAL and self._field(attr) == WHOLE:
             raise self.refuse(
                 node,
-                f"{attr} is a field of whole numbers, and is given a real one",
+                f"{attr} is a field of whole numbers and is given a real one",
                 f"write int(...), or {attr}: float in the class",
             )
 
