@@ -452,8 +452,8 @@ def program(port: int, **more: Any) -> list[str]:
 
 
 class Watched:
-    """A session as a program. A test can wait for a time of the session, as this machine may be
-    slow."""
+    """A session that runs as a separate program. Tests wait for a time on the session's clock
+    instead of their own, because this machine may be slow."""
 
     def __init__(self, running: subprocess.Popen[str]) -> None:
         self._running = running
@@ -472,7 +472,8 @@ class Watched:
 
     def interrupt(self) -> None:
         """Sends Ctrl-C."""
-        # The process in the namespace is the program itself.
+        # Each program that enters the namespace executes the next one in its own process, so the
+        # signal reaches the session.
         self._running.send_signal(signal.SIGINT)
 
     def result(self) -> dict[str, Any]:

@@ -414,7 +414,7 @@ def kept(program: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
     ("damage", "said"),
     [
         (lambda raw: raw.update(format="sojourn-probe 9"), "this sojourn reads"),
-        (lambda raw: raw.pop("format"), "it has no key format"),
+        (lambda raw: raw.pop("format"), "it has no key 'format'"),
         (lambda raw: raw.pop("facts"), "facts"),
         (lambda raw: raw["facts"].pop("clock"), "clock"),
         (lambda raw: raw["tables"].pop("flow"), "missing or unknown tables: flow"),

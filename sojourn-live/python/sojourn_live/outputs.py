@@ -220,7 +220,7 @@ class ChangesOutput(TypedDict):
 
 
 class HistoryEntry(TypedDict):
-    """One time of the series."""
+    """One measurement of the series, or its failure."""
 
     t_ns: int
     """When it began, since 1970."""

@@ -16,7 +16,7 @@ def history(folder: Path, as_json: bool) -> None:
 
     FOLDER is the output folder of `sojourn measure --every`. Times are in this host's time zone. A
     load's added delay is the 95th percentile of the RTT less the idle median, in ms. The grade is
-    DSLReports's.
+    that of DSLReports.
     """
     from sojourn_live.measure import over_days as kept
 

@@ -43,7 +43,7 @@ _PINGS = {"rrul": "UDP BE", "rrul_be": "UDP BE1", "rrul_be_nflows": "UDP BE"}
 
 @dataclass(frozen=True)
 class FlentChoice:
-    """The part of a Run to export, and the flent test to name it."""
+    """The part of a Run to export, and the flent test whose name the file gets."""
 
     phase: str | None = None
     """None: the first finished phase of both, upload, download."""

@@ -1,18 +1,18 @@
 """Before and after: what changed from one measurement to another, with intervals. Pure.
 
-Phases that both measurements have are compared. For each load: what it adds to the median idle RTT
-(at the median and the 95th percentile), and its goodput. For the idle line: its median RTT. Runs
-without phases, such as a simulator's, are compared by their RTT after the warm-up.
+Phases that both measurements have are compared. For a load these are the goodput, and the median
+and the 95th percentile of the RTT less the median idle RTT. For the idle line it is the median RTT.
+Runs without phases, such as a simulator's, are compared by their RTT after the warm-up.
 
 A change is significant if its 95 % interval excludes zero and it is large enough to matter to a
 person (`LEAST_MS`, `LEAST_SHARE`). The second condition is needed because with enough samples any
 two afternoons differ in the third digit. The interval's method is reported with it:
 
-    paired    three repeats or more each, which took turns in time: over the differences of the
-              pairs
-    repeats   three repeats or more each, one Run after the other: Welch's
-    blocks    fewer repeats: the block bootstrap within each Run, which does not include other
-              changes between the Runs
+    paired    if each Run has three repeats or more, and the Runs took turns in time: Student's
+              interval of the differences of the pairs
+    repeats   if each Run has three repeats or more, one Run after the other: Welch's interval
+    blocks    if a Run has fewer repeats: the block bootstrap within each Run. It does not show
+              whether the line itself changed from one Run to the other
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class BeforeAfter:
 
     @property
     def headline(self) -> Change | None:
-        """The change that the verdict begins with: of the 95th percentiles of the delay under load,
-        the one with the largest value before or after."""
+        """The change that the verdict begins with. Among the changes of the 95th percentile of the
+        delay under load, it is the one with the largest value before or after."""
         delays = [change for change in self.changes if change.what in (ADDED_P95, RTT_P95)]
         known = [change for change in delays if not math.isnan(change.difference.value)]
         return max(known, key=lambda change: max(change.before, change.after), default=None)

@@ -27,7 +27,7 @@ LOADS = ("download", "upload", "both")
 
 @dataclass(frozen=True)
 class MeasurementEntry:
-    """One time of the series. NaN: not known."""
+    """One measurement of the series, or its failure. NaN: not known."""
 
     t_ns: int
     """When it began, since 1970."""
@@ -40,8 +40,8 @@ class MeasurementEntry:
     added_ms: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """95th percentile of the RTT under a load less the idle median, by the load's kind."""
     mbps: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    """Goodput by direction, "down" and "up". A load in that direction only is preferred to one in
-    both."""
+    """Goodput by direction, "down" and "up". It is that of a phase that loads only this direction,
+    or else of one that loads both."""
     grade: str = ""
     """DSLReports's grade; "": there is none."""
 

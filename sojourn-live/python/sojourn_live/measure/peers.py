@@ -30,8 +30,8 @@ queue; unknown: not known."""
 FEWEST = 10
 """The least number of answered probes of the peer in a phase, for a median."""
 MOST_APART_S = 120.0
-"""The most that the two hosts' times of day may differ by the server's clock. If they differ more,
-the two did not measure with the same server."""
+"""The most that the times of day of the two hosts may differ, as compared through the server's
+clock. If they differ more, the two did not measure with the same server."""
 
 
 FIRST, PEER = "the first measurement", "the peer's measurement"

@@ -36,8 +36,8 @@ class Pings:
     rtt_ms: Floats
     """NaN: lost."""
     forward_ms: Floats
-    """The one-way part from here to the target, accurate relative to its least only; NaN: not
-    known."""
+    """The one-way delay from here to the target; only its rise above the least one is accurate.
+    NaN: not known."""
     losses_known: bool = True
     """Whether lost probes are included; if not, only answered ones are."""
 

@@ -106,9 +106,10 @@ class Session:
     converted to it.
 
         probe      a row per request, in order of t_ns within a probe. rtt_ns -1: lost. forward_ns:
-                   of probes by udp only, from here to the server; never below 0, and accurate only
-                   relative to its least (see facts["clock"]). The way back is rtt_ns - forward_ns.
-                   Requests still on the way when the session ended are left out.
+                   of probes by udp only, from here to the server; never below 0. Only its rise
+                   above the least one is accurate (see facts["clock"]). The way back is
+                   rtt_ns - forward_ns. Requests still on the way when the session ended are left
+                   out.
         flow       a row per TCP connection and sample_ns: delivered_bytes as its receiver counted
                    them, since the connection began. The other columns are its sender's TCP_INFO
                    nearest in time, -1 where there is none within sample_ns.
@@ -121,7 +122,8 @@ class Session:
                    them. A link with direction "in" has its interface's counters only.
         links      a row per entry of facts["links"]: totals of the session. What a kernel does not
                    report (sojourn, busy_ns, capacity_bits) is -1.
-        engine     one row: packets is data segments delivered, events and peak_entries are -1.
+        engine     one row: packets is the number of data segments delivered; events and
+                   peak_entries are -1.
         drops, sojourn, rtt, transfers: without rows.
     """
     facts: SessionFacts

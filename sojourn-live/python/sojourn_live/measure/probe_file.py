@@ -29,7 +29,7 @@ TABLES_OF_A_SESSION = ("probe", "flow", "flows", "queue", "links", "engine", *EM
 
 
 def is_one(path: Path) -> bool:
-    """Whether the file is sojourn-probe's, by its name, and not flent's."""
+    """Whether the file's name ends as sojourn-probe's files do."""
     return path.name.endswith(SUFFIX)
 
 
@@ -81,7 +81,7 @@ def _load(content: Content) -> Json:
     if raw is None:
         raise _damaged(path, content.not_json)
     if not isinstance(raw, dict) or not isinstance(found := raw.get("format"), str):
-        raise _damaged(path, "it has no key format")
+        raise _damaged(path, "it has no key 'format'")
     if found != FORMAT:
         raise UserError(
             f"{path} has format {found!r}; this sojourn reads {FORMAT!r}",

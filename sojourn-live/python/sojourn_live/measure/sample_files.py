@@ -5,8 +5,8 @@ phase.
     1, 4.250000, idle, server udp, rtt_ms, 20.161
 
     rtt_ms                            of a probe, at the time of sending; empty: lost
-    forward_ms                        a probe's one-way delay to the server, accurate relative to
-                                      its least only
+    forward_ms                        a probe's one-way delay to the server; only its rise above the
+                                      least one is accurate
     goodput_mbps                      of a connection, 10^6 bit/s, in the interval that ends at t_s
     srtt_ms, cwnd_bytes, retransmits  of a connection's sender, at t_s (retransmits: segments since
                                       it began)

@@ -12,8 +12,8 @@ milliseconds; lost probes are not samples. A score without enough samples is NaN
                  and loaded connections
     RPM (go)     goresponsiveness, rpm/calculations.go: the same samples, averaged before they are
                  inverted
-    QoO          draft-ietf-ippm-qoo as goresponsiveness implements it: how far percentiles are from
-                 useless to perfect
+    QoO          draft-ietf-ippm-qoo as goresponsiveness implements it: where percentiles lie
+                 between a useless RTT (0 %) and a perfect one (100 %)
 """
 
 from __future__ import annotations
@@ -232,8 +232,8 @@ GAMING = ((50, 30.0, 150.0), (95, 65.0, 200.0), (99, 100.0, 250.0))
 
 
 def qoo(samples: ArrayLike, wanted: Sequence[tuple[float, float, float]] = GAMING) -> float:
-    """Quality of Outcome, 0 to 100. For each percentile it is how far the RTT is from useless
-    towards perfect; the least of them counts.
+    """Quality of Outcome, 0 to 100. Each percentile lies somewhere between its useless RTT (0)
+    and its perfect RTT (100); the least of them counts.
 
     Every RTT 90 ms: at p50 (150 - 90) / (150 - 30) = 50 %, the others are perfect: 50. NaN without
     a sample.

@@ -142,12 +142,12 @@ def _places(alike: Sequence[of.Place]) -> str:
     after, nearest = alike[0].after, alike[0].nearest
     if nearest is None:
         return f"{under} the delay rises at no target."
-    rises = f"{nearest} takes {_and([three(place.rises[nearest]) for place in alike])} ms longer"
+    longer = f"takes {_and([three(place.rises[nearest]) for place in alike])} ms longer"
     if after is None:
-        return f"{under} already {rises}, the nearest target: the queue is in this host, in its Wi-Fi or before that target."
+        return f"{under} even the nearest target, {nearest}, {longer}: the queue is in this host, in its Wi-Fi or before that target."
     before = max((place.rises[after] for place in alike), key=abs)
     return (
-        f"{under} the queue is between {after} and {nearest}: {rises}, {after} "
+        f"{under} the queue is between {after} and {nearest}: {nearest} {longer}, {after} "
         f"{'at most' if len(alike) > 1 else 'only'} {three(max(before, 0.0))} ms."
     )
 

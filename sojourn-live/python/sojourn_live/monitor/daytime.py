@@ -1,10 +1,10 @@
 """Converts times of the monotonic clock to times of day, and detects clock steps and suspensions.
 
-Probes are timed by CLOCK_MONOTONIC, which neither steps nor runs while the machine is suspended.
-The database has times of day. The difference of the two clocks is read repeatedly. While it drifts
-(the time of day is slewed), the drift is followed. When it jumps, probes sent before the jump keep
-the old difference, and the jump is reported. CLOCK_BOOTTIME runs during a suspension, and so
-distinguishes a suspension from a step of the clock.
+Probes are timed by CLOCK_MONOTONIC. This clock is never stepped, and it stands still while the
+machine is suspended. The database has times of day. The difference of the two clocks is read
+repeatedly. While it drifts (the time of day is slewed), the drift is followed. When it jumps,
+probes sent before the jump keep the old difference, and the jump is reported. CLOCK_BOOTTIME runs
+during a suspension, and so distinguishes a suspension from a step of the clock.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 S = 10**9
 JUMP_NS = 50_000_000
-"""The difference drifts by at most 0.5 ms a second (adjtimex(2)). A larger change between two looks
-is a jump."""
+"""The least change of the difference between two readings that is a jump. Without a jump the
+difference drifts by at most 0.5 ms a second (adjtimex(2))."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Jump:
-    """A jump between two looks: the duration of a suspension, and the step of the clock (ns)."""
+    """A jump between two readings: the duration of a suspension, and the step of the clock (ns)."""
 
     slept_ns: int
     stepped_ns: int
@@ -59,11 +59,11 @@ class DayTime:
         self._latest = read()
         self._before = self._now = self._latest.day - self._latest.monotonic
         self.jumped_at = self._latest.monotonic
-        """The look at which the latest jump was found, ns of the monotonic clock; the first look if
-        there was none."""
+        """When the latest jump was found, ns of the monotonic clock; if there was none, the time of
+        the first reading."""
 
     def look(self) -> Jump | None:
-        """Reads the clocks. Returns the jump since the last look, or None."""
+        """Reads the clocks. Returns the jump since the previous reading, or None."""
         old, self._latest = self._latest, self._read()
         new = self._latest
         slept = new.boot - new.monotonic - (old.boot - old.monotonic)
@@ -79,12 +79,12 @@ class DayTime:
 
     @property
     def now_ns(self) -> int:
-        """The time of day at the last look, UTC since 1970."""
+        """The time of day at the latest reading, UTC since 1970."""
         return self._latest.day
 
     @property
     def monotonic_ns(self) -> int:
-        """The monotonic clock at the last look."""
+        """The monotonic clock at the latest reading."""
         return self._latest.monotonic
 
     def of(self, monotonic: NDArray[np.int64]) -> NDArray[np.int64]:

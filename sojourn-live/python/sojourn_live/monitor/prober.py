@@ -229,7 +229,7 @@ class Monitor:
         missed = sum(count["missed"] for count in self._prober.counts())
         more = missed - self.missed
         self.missed = missed
-        # Record an event if as many are missing as one target gets in a second.
+        # An event is recorded if the missing probes are as many as one target gets in a second.
         if more >= self._second_of_slots:
             self._record("stood still", f"this host stood still: {more} probes were not sent")
 

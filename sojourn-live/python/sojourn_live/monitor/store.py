@@ -3,7 +3,7 @@
 Every probe is kept for a window (`Keep.probes_s`). As it arrives it is also counted into one row
 for each second, 10 s, minute and hour. Such a row keeps its whole distribution (`rtt_histogram`),
 and further probes are added to it. So the p50 of an hour is that of its probes to within 0.8 %, not
-a quantile of quantiles. The sums of one width equal those of every other.
+a quantile of quantiles. Rows of every width have the same totals.
 
 There is one writer and any number of readers. The writer's additions become visible with its next
 `commit`, whole or not at all. A killed program loses what it had not committed. A power failure may
@@ -404,7 +404,8 @@ class Store:
         first = self._db.execute(f"SELECT min({time}) FROM {table}").fetchone()[0]
         if first is None or window_s is None:
             return
-        # Unused credit is saved, up to the width of two rows.
+        # The seconds by which the window's end may still move. Unused ones are saved, up to the
+        # width of two rows.
         credit_s = min(self._credit_s.get(table, 0.0) + earned_s, max(earned_s, 2.0 * width))
         until = min(first / per_s + credit_s, now_s - window_s)
         gone = self._db.execute(

@@ -50,7 +50,9 @@ def look(name: str) -> tuple[rtnl.Interface, rtnl.Former]:
     with rtnl.Kernel() as kernel:
         interface = kernel.interface(name)
         if interface is None:
-            raise UserError(f"no interface {name!r}", f"one of {', '.join(kernel.names())}")
+            raise UserError(
+                f"no interface {name!r}", f"interfaces here: {', '.join(kernel.names())}"
+            )
         return interface, kernel.former(name)
 
 
@@ -217,8 +219,8 @@ def _known(name: str, nothing: str) -> journal.ShaperEntry:
 
 
 def refuse_if_shaped(name: str) -> None:
-    """Raises UserError if the interface is shaped by its entry. Forgets the entry of a shaper that
-    was rolled back."""
+    """Raises UserError if the interface is shaped according to the journal. Removes the entry of a
+    shaper that was rolled back."""
     entry = journal.load(name)
     if entry is None:
         return
@@ -316,7 +318,7 @@ def put_back(entry: journal.ShaperEntry) -> str:
 @contextlib.contextmanager
 def _watchdog(name: str) -> Iterator[tuple[int, Callable[[bytes], object]]]:
     """Starts the watchdog outside of this session. Yields its process id and a function that sends
-    to it. If the block ends before it has received `APPLIED`, it restores the former state.
+    to it. If the block ends before `APPLIED` is sent, the watchdog restores the former state.
 
     Raises:
         UserError: it does not start.

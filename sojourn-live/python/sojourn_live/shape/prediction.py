@@ -2,9 +2,10 @@
 Pure except for the runs.
 
 A shaper slower than the line keeps the queue where its discipline acts on it. A slower shaper does
-so more reliably, but gives less goodput. Wanted is the fastest rate at which the load adds at most
-a given delay to the RTT. The first measurement gives a model of the line: its rate, its base RTT
-and the depth of the modem's queue. The simulator then predicts delay and goodput at each rate:
+so more reliably, but gives less goodput. The search is for the fastest rate at which the load adds
+at most a given delay to the RTT. The first measurement gives a model of the line: its rate, its
+base RTT and the depth of the modem's queue. The simulator then predicts delay and goodput at each
+rate:
 
     up      home --[shaper, discipline]--> modem --[line: bfifo of that depth]--> net
     down    net --[line: bfifo of that depth]--> modem --[shaper, discipline]--> home
@@ -364,12 +365,14 @@ def choose(points: Sequence[Point], target_ms: float) -> RateChoice:
         if point.added_ms.high <= target_ms:
             surest = point
     if surest is not None:
-        return RateChoice(surest, True, "its whole 95 % interval is below the target")
+        return RateChoice(
+            surest, True, "the whole 95 % interval of the added delay is below the target"
+        )
     if best is not None:
         return RateChoice(
             best,
             False,
-            "its mean is below, and its 95 % interval, which more --repeats would narrow, reaches above the target",
+            "the mean of the added delay is below, but its 95 % interval, which more --repeats would narrow, reaches above the target",
         )
     return RateChoice(
         None, False, "even at the slowest rate that was tried the delay is above the target"
