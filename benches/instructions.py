@@ -64,7 +64,9 @@ def cases(build: str, only: Sequence[str] = ()) -> list[bench.Case]:
     """Returns the cases that are counted of this build, or those named in `only`."""
     names = [case.name for case in bench.ALL] if build == "release" else CHECKED
     if unknown := set(only) - set(names):
-        raise SystemExit(f"error: no case {', '.join(unknown)}\nhint: one of {', '.join(names)}")
+        raise SystemExit(
+            f"error: no case {', '.join(unknown)}\nhint: give one of {', '.join(names)}"
+        )
     return [case for case in bench.ALL if case.name in (only or names)]
 
 

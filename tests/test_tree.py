@@ -1,4 +1,5 @@
-"""The tests import this tree, and each test sees only the packages that its own depends on."""
+"""The tests import this tree, and each test sees only the packages that its own
+package depends on."""
 
 import re
 from importlib import import_module
@@ -67,7 +68,7 @@ def test_what_was_hidden_is_the_same_when_it_is_seen_again() -> None:
 
 
 def test_the_engine_s_name_is_not_the_whole_build_s() -> None:
-    # A change of the live half does not change the simulator's build.
+    # A change of sojourn-live's crates does not change the simulator's build.
     assert _core.ENGINE != _core.BUILD == build_of(["sojourn/crates"], "sojourn")
 
 

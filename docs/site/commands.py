@@ -24,7 +24,6 @@ def pages() -> dict[str, str]:
 
 def _index(commands: dict[str, click.Command]) -> Iterator[str]:
     yield "# Commands\n"
-    # The site has a first paragraph of its own; examples and the exit status follow.
     yield from _prose(cli.help or "")
     for section, names in sections().items():
         yield f"## {section}\n"

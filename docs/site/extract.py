@@ -1,7 +1,7 @@
 """Extracts the paragraphs and rows of docs/ about one discipline, for that discipline's own page.
 
-A paragraph about a discipline begins with its name in bold; a row of a table has it in a first
-cell.
+A paragraph about a discipline begins with its name in bold. A row of a table has the name in its
+first or second cell.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def led(text: str, name: str) -> list[str]:
 
 
 def rows(text: str, name: str) -> list[str]:
-    """The tables of a text, reduced to the rows that have `name` in a first cell."""
+    """The tables of a text, reduced to the rows with `name` in the first or second cell."""
     found: list[str] = []
     for block in paragraphs(text):
         lines = block.splitlines()

@@ -97,7 +97,7 @@ def linked(path: str, text: str, texts: Mapping[str, str]) -> str:
 
 
 def _image(link: re.Match[str], target: str) -> str:
-    """A drawing as part of the page; another picture with its own class."""
+    """A drawing of docs/concepts as HTML, or another picture as Markdown."""
     if target.startswith("docs/concepts/"):
         svg = drawings.inline((ROOT / target).read_text(encoding="utf-8"))
         return f'<div class="drawing">\n{svg}\n</div>\n'

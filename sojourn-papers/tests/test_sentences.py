@@ -1,5 +1,5 @@
-"""Every sentence of every paper, with made-up Runs of the full version, which would take minutes,
-and of an engine that runs a part."""
+"""Checks every sentence of every paper with made-up Runs. They stand for the full version, whose
+real Runs would take minutes, and for an engine that runs only a part of a paper."""
 
 from __future__ import annotations
 

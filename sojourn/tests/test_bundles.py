@@ -1,5 +1,5 @@
 """A bundle is one zip with its manifest: the same files give the same bytes, changes are detected,
-and names that lead out are refused."""
+and names that lead out of the folder are refused."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ def test_an_unpacked_bundle_is_checked_by_its_manifest_or_its_folder(
     (manifest,) = json.loads(capsys.readouterr().out)["manifests"]
     why = {Path(each["name"]).name: each["why"] for each in manifest["differences"]}
     assert why == {
-        "flows.parquet": "its SHA-256 is not the manifest's",
+        "flows.parquet": "its SHA-256 differs from the manifest's",
         "notes.txt": "it is missing",
     }
 
@@ -277,7 +277,7 @@ def test_a_changed_byte_of_any_file_in_a_zip_is_found(bundle: Path, tmp_path: Pa
     with zipfile.ZipFile(bundle) as listed:
         members = listed.infolist()
     for info in members[:: len(members) // 12]:
-        # After the local header of the entry.
+        # A byte after the local header of the entry.
         at = info.header_offset + 30 + len(info.filename) + info.file_size // 2
         spoilt.write_bytes(content[:at] + bytes([content[at] ^ 0x55]) + content[at + 1 :])
         assert status(["verify", "-q", "--sums", str(spoilt)]) in (1, 2), info.filename
@@ -312,8 +312,10 @@ def test_what_is_changed_missing_or_added_is_named(
 ) -> None:
     name = f"{place.name}/notes.txt"
     cases: dict[str, Callable[[dict[str, bytes]], None]] = {
-        "its SHA-256 is not the manifest's": lambda files: files.update({name: b"what that is\n"}),
-        "it has 14 bytes, and the manifest 13": lambda files: files.update(
+        "its SHA-256 differs from the manifest's": lambda files: files.update(
+            {name: b"what that is\n"}
+        ),
+        "it has 14 bytes; the manifest lists 13": lambda files: files.update(
             {name: b"what this is!\n"}
         ),
         "it is missing": lambda files: files.pop(name) and None,

@@ -56,7 +56,7 @@ def test_its_numbers_are_those_that_0_1_said() -> None:
 def test_a_page_of_it_is_written_and_says_so(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert status(["report", str(COMPARED), "-o", str(page)]) == 0
-    assert page.read_text().count("not recorded: of sojourn 0.1") == 2
+    assert page.read_text().count("not recorded by sojourn 0.1") == 2
 
 
 def test_it_can_be_compared_and_verified(capsys: pytest.CaptureFixture[str]) -> None:

@@ -144,6 +144,6 @@ def test_pgf_without_latex_is_refused_in_a_sentence(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     figure = figures.cdf(pair, "ping", paper=figures.ONE_COLUMN)
-    with pytest.raises(UserError, match="pgf is measured by xelatex, which is not installed"):
+    with pytest.raises(UserError, match="writing pgf needs xelatex, which is not installed"):
         figures.save(figure, tmp_path / "cdf.pgf")
     assert not (tmp_path / "cdf.pgf").exists()

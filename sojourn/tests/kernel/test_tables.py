@@ -541,7 +541,7 @@ def test_what_the_measurement_lost_is_said(tmp_path: Path) -> None:
     archive = Archive.read(made.write(tmp_path / "a.tar"))
     said = "\n".join(doubts(archive))
     assert "lost 7 packets' records" in said
-    assert "2 packets at 'log' were never seen before" in said
+    assert "2 packets at 'log' have no earlier record" in said
     assert "Connection refused" in said
     assert "the headers of 3 packets were lost" in said
     assert busy_share(archive) == pytest.approx(0.3)

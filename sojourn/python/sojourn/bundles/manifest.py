@@ -262,8 +262,8 @@ def _files_apart(folder: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
 def why_not(listed: FileSum, found: FileSum) -> str:
     """Why a file differs from the listed one; empty: it does not."""
     if found.bytes != listed.bytes:
-        return f"it has {found.bytes} bytes, and the manifest {listed.bytes}"
-    return "" if found == listed else "its SHA-256 is not the manifest's"
+        return f"it has {found.bytes} bytes; the manifest lists {listed.bytes}"
+    return "" if found == listed else "its SHA-256 differs from the manifest's"
 
 
 def runs_apart(folder: Path, manifest: Manifest) -> list[FileDifference]:

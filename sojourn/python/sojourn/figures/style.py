@@ -167,8 +167,9 @@ def _of_paper(paper: Paper | None) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Paper:
-    """The settings of a figure for a paper. It has the printed width, so that points of its text
-    are points on the page. It has no heading, since the caption is one, and a key in its panels."""
+    """The settings of a figure for a paper. The figure is drawn at its printed width, so that text
+    of 8 points is 8 points high on the page. It has no heading, because the paper has a caption. It
+    has a key in each panel."""
 
     width: float
     """The width, inches."""
@@ -191,9 +192,9 @@ class Paper:
 
 
 ONE_COLUMN = Paper(width=3.5)
-"""A column of a two-column page: IEEE's."""
+"""The width of one column of IEEE's two-column page."""
 TWO_COLUMNS = Paper(width=7.16)
-"""The width of that page."""
+"""The width of both columns of IEEE's two-column page."""
 BASE_SIZE = 9.0
 """Points of sojourn's own text; all other sizes are in proportion to it."""
 LEAST_SIZE = 5.0
@@ -206,7 +207,7 @@ class _Drawing:
     paper: Paper | None = None
     ax: Axes | None = None
     scale: float = 1.0
-    """The figure's width, as a share of that on sojourn's own page."""
+    """The figure's width divided by its width on sojourn's own page."""
 
 
 _OUR_PAGE = _Drawing()
@@ -236,8 +237,8 @@ def drawn(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
 
 
 def compact() -> bool:
-    """Whether the figure is for a paper or inside another one: no heading, and a key in each
-    panel."""
+    """Whether the figure is for a paper or inside another one. Such a figure has no heading. It
+    has a key in each panel."""
     drawing = _DRAWING.get()
     return drawing.paper is not None or drawing.ax is not None
 
@@ -344,7 +345,7 @@ def _looks(runs: Sequence[Run], links: Sequence[str | None]) -> list[Look]:
 
 
 def qdisc_kind(run: Run, link: str | None) -> str:
-    """The first of the tc words of the link's qdisc: "fq_codel"; "own" for one's own."""
+    """The first word of the link's qdisc: "fq_codel"; "own" for a user-defined discipline."""
     words = run.meta.link(link).qdisc.split() if link is not None else []
     if words and ".py:" in words[0]:
         return "own"
@@ -647,7 +648,7 @@ def save(figure: Figure, path: str | Path) -> Path:
 def _save_pgf(figure: Figure, file: Path) -> Path:
     if shutil.which("xelatex") is None:
         raise UserError(
-            f"{file}: pgf is measured by xelatex, which is not installed",
+            f"{file}: writing pgf needs xelatex, which is not installed",
             "install it (Debian: apt-get install texlive-xetex), or write .pdf",
         )
     with matplotlib.style.context({"pgf.rcfonts": False, "pgf.texsystem": "xelatex"}):

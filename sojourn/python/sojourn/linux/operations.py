@@ -246,7 +246,7 @@ def leaf(words: str, bps: int, interface: Interface) -> Qdisc:
     qdisc = Qdisc.parse(words)
     if qdisc.kind not in LEAVES:
         raise UserError(
-            f"a shaper can't use {qdisc.kind}", f"one of {', '.join((*LEAVES, 'cake'))}"
+            f"a shaper can't use {qdisc.kind}", f"use one of {', '.join((*LEAVES, 'cake'))}"
         )
     given = set(re.split(r"[\s=]+", words.strip()))
     full = max(interface.mtu, LEAST_MTU) + interface.header_bytes

@@ -70,7 +70,7 @@ PICTURES: dict[str, tuple[Callable[[Sequence[Run]], Figure], str]] = {
     ),
     "stacked": (
         figures.stacked,
-        "Goodput each way and ping RTT of the first seed, Run beside Run on the same axes",
+        "Goodput each way and ping RTT of the first seed: a column for each Run, all on the same scales",
     ),
     "tradeoff": (
         figures.tradeoff,
@@ -304,7 +304,7 @@ def _facts(one: Measured) -> list[tuple[str, str]]:
     counted = ", ".join(f"{kinds.count(kind)} × {kind}" for kind in dict.fromkeys(kinds))
     facts += [("Flows", counted or "none"), ("Fingerprint", meta.fingerprint or "none")]
     if not series.is_measured(one.run):
-        facts.append(("Build of the engine", meta.engine_build or "not recorded: of sojourn 0.1"))
+        facts.append(("Build of the engine", meta.engine_build or "not recorded by sojourn 0.1"))
     if meta.conditions:
         facts.append(
             ("Conditions", ", ".join(f"{key} {value}" for key, value in meta.conditions.items()))

@@ -20,10 +20,10 @@ from sojourn.engine.kernel.guest.endings import GuestError
 FORMAT = 2
 """The archive's format, from its index."""
 NEVER = -1
-"""No such time, no such number."""
+"""In place of a time or a number that does not exist."""
 MOST_STEP_NS = 100_000
-"""Limit for steps of the host's clock during a run, ns. Other programs set that clock, and the taps
-use it. Without a step it drifts by a few ns only."""
+"""The most by which the host's clock may be stepped during a run, ns. Other programs may step this
+clock, from which the taps take their times. A clock that is not stepped drifts by a few ns only."""
 _TYPES = {"i64": "<i8", "i32": "<i4", "u8": "u1", "f64": "<f8"}
 
 
@@ -52,7 +52,7 @@ class Archive:
             index = json.loads(files["index.json"])
             if index["format"] != FORMAT:
                 raise GuestError(
-                    f"{path} has the format {index['format']}, and this is for {FORMAT}",
+                    f"{path} has format {index['format']}; this sojourn reads format {FORMAT}",
                     "the guest's program is of another version: sojourn kernel setup --again",
                 )
             archive = cls._of(index, files)
@@ -114,7 +114,7 @@ def doubts(archive: Archive) -> list[str]:
                 )
             if stage["unexpected"]:
                 found.append(
-                    f"link {tap['link']}: {stage['unexpected']} packets at {stage['name']!r} were never seen before"
+                    f"link {tap['link']}: {stage['unexpected']} packets at {stage['name']!r} have no earlier record"
                 )
     if index["lost_headers"]:
         found.append(f"the headers of {index['lost_headers']} packets were lost")
@@ -122,7 +122,7 @@ def doubts(archive: Archive) -> list[str]:
         if flow["error"]:
             found.append(f"flow {flow['name']!r}: {flow['error']} ({flow['errors']} times)")
     if abs(index["clock_stepped_ns"]) > MOST_STEP_NS:
-        found.append(f"the clock was set by {index['clock_stepped_ns']} ns during the run")
+        found.append(f"the clock was stepped by {index['clock_stepped_ns']} ns during the run")
     return found
 
 
