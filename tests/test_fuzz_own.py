@@ -1,4 +1,4 @@
-"""Hostile classes of a user's own, a few of those in benches/fuzz_own.py. Each is refused with a
+"""Hostile user-defined classes, a few of those in benches/fuzz_own.py. Each is refused with a
 message, or computes the same as Python. Another test checks that the fuzzer detects failures."""
 
 import random

@@ -17,7 +17,7 @@ ROOMS = {
     "sojourn.records": "Runs and their tables on disk",
     "sojourn.metrics": "the numbers of a Run",
     "sojourn.judgement": "who wins among Runs",
-    "sojourn.scenario.qdisc": "tc's words as values",
+    "sojourn.scenario.qdisc": "queue disciplines in tc's syntax, as values",
     "sojourn.report": "one page of Runs",
 }
 """Modules with names for programs besides `sojourn` itself, and their descriptions."""

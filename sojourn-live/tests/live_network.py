@@ -52,7 +52,7 @@ class Bottleneck:
 
     @property
     def rate(self) -> str:
-        """htb's rate in tc's words. If its timer is late, the queue sends the missed packets at
+        """htb's rate in tc's syntax. If its timer is late, the queue sends the missed packets at
         once when the timer fires. While packets wait there are no other tokens, so the longest wait
         does not depend on the burst."""
         burst = max(2 * FULL_PACKET, round(self.bps * STALL_S / 8))

@@ -99,7 +99,7 @@ def test_a_file_that_changed_is_another_choice(tmp_path: Path) -> None:
 
 
 def sweep(path: Path, code: str = LATE) -> list[Run]:
-    """Two disciplines at two rates; one is the user's own."""
+    """Two disciplines at two rates; one is user-defined."""
     return [
         made(
             path / f"{i}-{rate}",

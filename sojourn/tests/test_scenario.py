@@ -609,7 +609,7 @@ def test_the_reference_names_every_key_word_and_link_layer() -> None:
     assert [name for name in sorted(names) if f"`{name}`" not in reference] == []
 
 
-# tc's words
+# tc's syntax
 # --------------------------------------------------------------------------------------------------
 
 

@@ -1,20 +1,19 @@
-//! Names the sources of this extension, so that a Run can record its engine.
+//! Hashes the sources of this extension, so that a Run can record which engine it ran in.
 //!
-//! `ENGINE` covers the crates that decide a simulation's bytes, `TC` those of tc's words, `FILES`
-//! those of a table's file, `METRICS` those of a seed's numbers, `BUILD` all crates. Each covers
-//! Cargo.lock and the workspace's manifest, too. A name is the first 16 digits of a SHA-256 over
-//! each file's path, size and content, in the order of the paths. The manifest and the lock file
-//! are at the top of the repository, the crates in its folder `sojourn`. `conftest.py` computes
-//! `BUILD` from the tree and refuses to test another build.
+//! There is a hash for each of the lists below, and `BUILD` for all crates. Each includes
+//! Cargo.lock and the workspace's manifest. A hash is the first 16 digits of a SHA-256 over each
+//! file's path, size and content, in the order of the paths. The manifest and the lock file are at
+//! the top of the repository, the crates in its folder `sojourn`. `conftest.py` computes `BUILD`
+//! from the tree and refuses to test another build.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use sha2::{Digest, Sha256};
 
-/// The crates that a simulation's tables depend on.
+/// The crates that decide the bytes of a simulation's tables.
 const ENGINE: &[&str] = &["link", "qdisc", "sim", "tables", "tcp", "traffic", "units"];
-/// The crates that tc's words and the records of disciplines and congestion controls depend on.
+/// The crates that parse tc's syntax and have the records of disciplines and congestion controls.
 const TC: &[&str] = &["link", "qdisc", "tc", "tcp", "units"];
 /// The crates that write a table's file.
 const FILES: &[&str] = &["files", "tables"];

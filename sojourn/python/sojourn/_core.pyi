@@ -24,7 +24,7 @@ ENGINE: str
 (crates/python/build.rs)."""
 
 TC: str
-"""The same for the crates of tc's words and of the records of disciplines."""
+"""The same for the crates that parse tc's syntax and have the records of disciplines."""
 
 FILES: str
 """The same for the crates that write a table's file."""
@@ -569,7 +569,7 @@ class Wire:
 
     @property
     def qdisc(self) -> str | None:
-        """The queue discipline in tc's words."""
+        """The queue discipline in tc's syntax."""
 
 @final
 class LinkEntry:
@@ -1111,7 +1111,7 @@ class Tcp:
 
     @property
     def congestion(self) -> str:
-        """The congestion control: its name, or `FILE.py:CLASS ...` for a user's own."""
+        """The congestion control: its name, or `FILE.py:CLASS ...` for a user-defined one."""
 
     @property
     def own(self) -> tuple[str, str, str | None, str | None] | None:
@@ -1184,7 +1184,8 @@ class Qdisc:
 
     @staticmethod
     def parse(text: str) -> Qdisc:
-        """Parses tc's words. Raises UnitError with the place of the wrong one, in characters."""
+        """Parses a discipline in tc's syntax. Raises UnitError with the place of the wrong word, in
+        characters."""
 
     @staticmethod
     def from_params(params: Mapping[str, QdiscValue]) -> Qdisc:
@@ -1237,9 +1238,9 @@ class Qdisc:
         parameter of this name."""
 
     def command(self, header_bytes: int = ...) -> str:
-        """tc's words for Linux, all spelt out, for a device whose packets have an Ethernet header,
-        and for which tc-stab(8) makes it count a header of `header_bytes`. Raises UnitError if
-        Linux has none of these parameters."""
+        """The tc arguments for Linux, all spelt out, for a device whose packets have an Ethernet
+        header, and for which tc-stab(8) makes it count a header of `header_bytes`. Raises UnitError
+        if Linux has none of these parameters."""
 
     @property
     def queue_length(self) -> int | None:
@@ -1457,7 +1458,7 @@ class LinkLayer:
 
 @final
 class Shaper:
-    """A token bucket in tc's words: `htb rate 125kbps burst 1600` (crates/tc, shaper.rs)."""
+    """A token bucket in tc's syntax: `htb rate 125kbps burst 1600` (crates/tc, shaper.rs)."""
 
     def __new__(
         cls,
@@ -1498,7 +1499,7 @@ class Shaper:
 
 @final
 class Police:
-    """A policer in tc's words: `rate 10mbit burst 64k` (crates/tc, police.rs)."""
+    """A policer in tc's syntax: `rate 10mbit burst 64k` (crates/tc, police.rs)."""
 
     @property
     def bps(self) -> int: ...

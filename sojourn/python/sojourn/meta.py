@@ -31,7 +31,7 @@ class LinkInfo:
 
     name: str
     qdisc: str
-    """In tc's words: "fq_codel limit 10240p target 5ms"."""
+    """In tc's syntax: "fq_codel limit 10240p target 5ms"."""
     rate_bps: Count | None
     """At the start of the run: the lower one of the transmitter's rate and the shaper's rate; None:
     no limit."""
@@ -40,9 +40,9 @@ class LinkInfo:
     """Whether the table `queue` has rows for this link. A host's access link has none, because
     there may be thousands of hosts."""
     shaper: str | None = None
-    """In tc's words: "htb rate 1mbit"; None: no shaper."""
+    """In tc's syntax: "htb rate 1mbit"; None: no shaper."""
     police: str | None = None
-    """In tc's words: "rate 10mbit burst 65536"; None: no policer."""
+    """In tc's syntax: "rate 10mbit burst 65536"; None: no policer."""
     ring: Count | None = None
     """The descriptors of the driver's ring; None: no ring."""
     bql: bool = False

@@ -864,7 +864,7 @@ def test_a_link_without_a_rate_has_no_queue_and_no_tap() -> None:
     assert {tap["link"] for tap in made["taps"]} == {1, 2}
 
 
-# ------------------------------------------------------------------------------------- tc's words
+# ------------------------------------------------------------------------------------ tc's syntax
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 //! by load. `sojourn import` computes verdict, queue depths and scores from the file of
 //! `session_file`.
 //!
-//! The definitions are sojourn's. A probe belongs to the phase of its send time. The added delay is
-//! a percentile of the loaded RTT minus the median of the first idle phase, for the first target
-//! that answered under load. Percentiles are interpolated linearly between samples.
+//! The definitions are those of `sojourn measure`. A probe belongs to the phase of its send time.
+//! The added delay is a percentile of the loaded RTT minus the median of the first idle phase, for
+//! the first target that answered under load. Percentiles are interpolated linearly between
+//! samples.
 
 use live::protocol::Direction;
 use live::session::Measured;

@@ -19,7 +19,7 @@ VERSIONS: Mapping[str, str] = {"BBR": "bbr", "BBR 3": "bbr3"}
 
 
 def fifo(depth: float) -> str:
-    """A FIFO of `depth` bandwidth-delay products, in tc's words."""
+    """A FIFO of `depth` bandwidth-delay products, in tc's syntax."""
     return f"pfifo limit {round(depth * BDP)}"
 
 

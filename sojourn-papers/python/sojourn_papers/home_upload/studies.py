@@ -1,7 +1,7 @@
 """The experiments: the upload without and with the cure, the searches, the other readings, and what
 the source left to try.
 
-Rates are in tc's words: `kbps` is kilobytes a second, so 125kbps is 1 Mbit/s.
+Rates are in tc's syntax: `kbps` is kilobytes a second, so 125kbps is 1 Mbit/s.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ _PAYLOAD, _PACKET, _FRAME = 1316, 1356, 1370
 
 
 def qdisc(name: str, kbps: int) -> str:
-    """The router's discipline in tc's words: `qdisc("Drop Tail", 250)`."""
+    """The router's discipline in tc's syntax: `qdisc("Drop Tail", 250)`."""
     return {"Drop Tail": f"pfifo limit {LIMIT[kbps]}", "RED": RED, "CoDel": FEW}[name]
 
 
@@ -242,7 +242,7 @@ SETTINGS = {
     "limit 1000, interval 20 ms": ("limit 1000", 20),
     "limit 1000, interval 500 ms": ("limit 1000", 500),
 }
-"""Name -> CoDel's limit in tc's words, and its interval in ms."""
+"""Name -> CoDel's limit in tc's syntax, and its interval in ms."""
 
 
 def future(setting: str, target_ms: int) -> str:

@@ -15,7 +15,7 @@ use crate::plan::Plan;
 use crate::recorded::Tables;
 use crate::world::World;
 
-/// The device that makes the guest's kernel read connections.
+/// The device of a kernel module that reads connections and discards the data (simread.c).
 const READER: &str = "/dev/simread";
 
 /// Work that is due at a time.
@@ -65,7 +65,8 @@ impl Agenda {
     }
 }
 
-/// The receiver of an epoll event; a token is this number above 32 bits of an index.
+/// The receiver of an epoll event. A token has this number in its upper 32 bits and an index in its
+/// lower 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum EventTarget {
@@ -79,7 +80,7 @@ pub enum EventTarget {
     Receiver,
     /// A socket that captures ping requests at the far end.
     EchoListener,
-    /// A tap of `taps[index]`.
+    /// A tap of one queue, `plan.taps[index]`.
     Tap,
     /// The log of the simulated cards.
     Log,
@@ -182,8 +183,9 @@ impl<'a> Context<'a> {
         self.agenda.at(end + linger, Task::Over);
     }
 
-    /// Prints the run's progress on the console, at each hundredth. This applies where the archive
-    /// is a file of the host: the console is then a file too, and printing takes no guest time.
+    /// Prints the run's progress on the console, at each hundredth. It prints only if the archive
+    /// is written to a file system of the host. Then the console is a file of the host too, and
+    /// printing takes no guest time.
     pub fn report_progress(&self, sampled: i64) {
         let hundredth = (self.plan.duration_ns / 100).max(1) as i64;
         let before = sampled - self.plan.sample.queue_ns as i64;
@@ -193,13 +195,13 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Schedules the next of a series of samples: at the next multiple that is not past, before the
-    /// end.
+    /// Schedules the next of a series of samples, unless the run ends first. Missed samples are
+    /// skipped: the next one is after `now`, and a whole number of intervals after `due`.
     pub fn again(&mut self, task: Task, due: i64, now: i64, interval: u64) {
         let interval = interval as i64;
         let missed = (now - due).max(0) / interval;
         let next = due + (missed + 1) * interval;
-        // The end takes its own sample.
+        // A last sample is taken at the end itself.
         if next < self.plan.duration_ns as i64 {
             self.agenda.at(next, task);
         }

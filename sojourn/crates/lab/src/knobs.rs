@@ -314,7 +314,7 @@ mod tests {
 duration = "10 s"   # not long
 [bottleneck]
 delay = "8 ms"
-qdisc = "codel limit 500 target 5ms"   # tc's words
+qdisc = "codel limit 500 target 5ms"   # tc's syntax
 up.rate = "10 Mbit/s"
 down = { rate = "50 Mbit/s" }
 shaper = "htb rate 9mbit"

@@ -23,7 +23,7 @@ pub enum Request {
     },
     /// A discipline with one of its words changed.
     TurnWord {
-        /// In tc's words.
+        /// The discipline, in tc's syntax.
         qdisc: String,
         /// The word to change.
         word: String,
@@ -32,7 +32,7 @@ pub enum Request {
     },
     /// The words of a discipline, each as a knob.
     Words {
-        /// In tc's words.
+        /// The discipline, in tc's syntax.
         qdisc: String,
     },
     /// Starts a run.
@@ -46,12 +46,12 @@ pub enum Request {
         /// Whether it begins a new series, rather than being a further seed of the last one.
         fresh: bool,
     },
-    /// Runs this many further events.
+    /// Continues the run.
     Go {
-        /// At least this many.
+        /// About how many events to process; the run may end earlier.
         events: u64,
     },
-    /// The tables of the finished run, and the numbers over it and the seeds before.
+    /// The tables of the finished run, and the numbers over all finished seeds of its series.
     Tables,
     /// Each packet that left a queue, and each drop and mark, in a part of the run.
     Film {

@@ -133,7 +133,7 @@ impl Running {
         })
     }
 
-    /// Runs this many further events.
+    /// Runs about this many further events. `done` is true once the run has ended.
     pub fn go(&mut self, events: u64) -> Value {
         let done = self.sim.run(events);
         json!({ "done": done, "at_ns": self.sim.now().0, "end_ns": self.scenario.duration_ns })

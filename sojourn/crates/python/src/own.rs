@@ -1,4 +1,4 @@
-//! Code of the user's own, a discipline's or a congestion control's, as compiled code, and the only
+//! User-defined code, of a discipline or a congestion control, as compiled code, and the only
 //! `unsafe` of this crate: calls of C functions by their addresses.
 //!
 //! `sojourn.own` compiles a Python class by numba and passes the addresses of its functions, the
@@ -43,7 +43,7 @@ pyo3::create_exception!(
     sojourn._core,
     OwnCodeError,
     pyo3::exceptions::PyException,
-    "Code of the user's own failed: (file, class, what it was asked, when in ns, its answer or None, \
+    "User-defined code failed: (file, class, what it was asked, when in ns, its answer or None, \
      why, line)."
 );
 

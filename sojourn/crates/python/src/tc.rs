@@ -1,4 +1,4 @@
-//! tc's words and the records of the disciplines, for Python: frozen values, and errors as
+//! tc's syntax and the records of the disciplines, for Python: frozen values, and errors as
 //! `sojourn.units.UnitError`.
 
 use ::tc::linux::{CauseCounter, HEADER, Place, State, Why};

@@ -1,4 +1,4 @@
-//! A discipline of the user's own: the user's code decides, and the packets stay here.
+//! A user-defined discipline: the user's code decides, and the packets stay here.
 //!
 //! The code (`OwnLaw`) sees numbers: the packet at hand, the link's time and backlogs. It returns a
 //! number: the queue that an arriving packet joins, the queue to serve next, or whether the packet
@@ -167,7 +167,7 @@ pub struct OwnFailure {
     pub failed: [i64; 2],
 }
 
-/// A discipline of the user's own.
+/// A user-defined discipline.
 pub struct Own<B> {
     name: [String; 2],
     law: Box<dyn OwnLaw>,

@@ -1,8 +1,8 @@
 //! prio: bands in strict priority, each a pfifo. A band is served only while all bands before it
 //! are empty.
 //!
-//! With the default map the bands are pfifo_fast's. The limit of each band is the device's
-//! txqueuelen.
+//! With the default map each packet enters the same band as in pfifo_fast. The limit of each
+//! band is the txqueuelen of the device.
 //!
 //! Source: tc-prio(8); Linux net/sched/sch_prio.c (6.12) for the behaviour. Unlike pfifo_fast it is
 //! never bypassed, and a full band has room as soon as one of its packets has left.

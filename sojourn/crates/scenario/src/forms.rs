@@ -732,10 +732,10 @@ pub(crate) const DELAY_SCHEDULE: Plain<Pairs> = Plain {
     write: |steps| rows(steps, format_duration),
 };
 
-// tc's words
+// tc's syntax
 // -------------------------------------------------------------------------------------------------
 
-/// The problem in `text`, which contains tc's words.
+/// The problem in `text`, which is in tc's syntax.
 fn wrong_words(error: TcError, text: &str) -> Wrong {
     Wrong::new(error.problem, error.hint).at(text[..error.at.start].chars().count())
 }
@@ -753,7 +753,7 @@ fn words<T>(
 
 fn not_a_discipline(shown: &str) -> TcError {
     let problem = format!("{shown} is not a queue discipline");
-    TcError::new(problem, "write tc's words in quotes, like \"fq_codel\"")
+    TcError::new(problem, "write a string in tc's syntax, like \"fq_codel\"")
 }
 
 pub(crate) const QDISC: Plain<Discipline> = Plain {
@@ -761,7 +761,7 @@ pub(crate) const QDISC: Plain<Discipline> = Plain {
     write: |qdisc| qdisc.text().into(),
 };
 
-/// A congestion control as a flow names it: one of ours or Linux's, or the user's own.
+/// A congestion control as a flow names it: one of ours or Linux's, or a user-defined one.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum NamedControl {

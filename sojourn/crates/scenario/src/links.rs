@@ -99,9 +99,8 @@ impl Line {
         let fastest = steps.iter().map(|(_, bps)| *bps).max().unwrap_or(UNLIMITED_BPS);
         let fastest = shaper.as_ref().map_or(fastest, |shaper| fastest.min(shaper.params.bps));
         // Linux's pfifo with the default txqueuelen: the usual bufferbloat.
-        let qdisc = first(wires, |wire| &wire.qdisc).unwrap_or_else(|| {
-            Discipline::parse("pfifo limit 1000").expect("these are tc's words")
-        });
+        let qdisc = first(wires, |wire| &wire.qdisc)
+            .unwrap_or_else(|| Discipline::parse("pfifo limit 1000").expect("this is tc's syntax"));
         Line {
             steps,
             period: timed.and_then(|wire| wire.repeat),

@@ -36,7 +36,7 @@ keys! {
         rate: Optional<LinkRate> => LINK_RATE;
         /// One-way propagation.
         delay: Optional<u64> => DELAY;
-        /// The queue discipline, in tc's words.
+        /// The queue discipline, in tc's syntax.
         qdisc: Optional<Discipline> => QDISC;
         /// The link layer's overhead, added to an IP packet.
         link_layer: Optional<Framing> => LINK_LAYER;
@@ -62,9 +62,9 @@ keys! {
         schedule: Optional<Pairs> => SCHEDULE;
         /// The schedule repeats after this time.
         repeat: Optional<u64> => DURATION;
-        /// A token bucket between queue and wire, in tc's words; "none": no shaper.
+        /// A token bucket between queue and wire, in tc's syntax; "none": no shaper.
         shaper: Optional<Option<Shaper>> => SHAPER;
-        /// A policer before the queue, in tc's words; "none": no policer.
+        /// A policer before the queue, in tc's syntax; "none": no policer.
         police: Optional<Option<Police>> => POLICE;
         /// Ends of tunnels behind the wire drop a packet that this many packets have overtaken.
         replay_window: Optional<u32> => REPLAY_WINDOW;

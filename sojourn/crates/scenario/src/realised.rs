@@ -162,7 +162,7 @@ fn way_with_access(entry: &Entry, name: &str, way: &Way, links: &mut Vec<Link>) 
     let host = format!("{name}/host");
     // A queue that never drops.
     let pfifo =
-        Discipline::parse(&format!("pfifo limit {}", u32::MAX)).expect("these are tc's words");
+        Discipline::parse(&format!("pfifo limit {}", u32::MAX)).expect("this is tc's syntax");
     for (end, tail, head) in [("access", host.clone(), enters), ("access-back", leaves, host)] {
         links.push(Link {
             name: format!("{name}/{end}"),

@@ -150,7 +150,7 @@ pub struct Endpoints {
     /// All but the congestion control, which is Reno here if the simulator does not have it.
     #[serde(flatten)]
     pub params: TcpParams,
-    /// The name of a record of `tcp::congestion`, or of a class of the user's own.
+    /// The name of a record of `tcp::congestion`, or of a user-defined class.
     pub congestion: Cow<'static, str>,
     /// The profile of everything that is not set.
     #[serde(skip)]

@@ -1,8 +1,8 @@
 use std::fmt;
 use std::ops::Range;
 
-/// An error in tc's words, or for words that Linux lacks: the problem, what to write instead, and
-/// the place in the text.
+/// An error in tc's syntax, or an error for words that Linux lacks: the problem, what to write
+/// instead, and the place in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcError {
     /// The problem.

@@ -246,7 +246,7 @@ impl Word {
         )
     }
 
-    /// The value in tc's words.
+    /// The value in tc's syntax.
     pub fn write(&self, value: &Value) -> String {
         match value {
             Value::Count(ns) if self.is_time() => write_time(*ns),

@@ -1,4 +1,4 @@
-//! tc(8)'s words, and one record for each queue discipline with all that sojourn knows of it.
+//! tc(8)'s syntax, and one record for each queue discipline with all that sojourn knows of it.
 //!
 //! `Discipline::parse("fq_codel target 5ms")` reads a discipline, `Shaper::parse("htb rate 1mbit")`
 //! a token bucket, `Police::parse("rate 10mbit burst 64k")` a policer, and

@@ -13,7 +13,7 @@ use values::text::{did_you_mean, listed, nearest, quoted};
 const LONGEST: usize = 4096;
 
 impl Discipline {
-    /// Reads tc's words: `fq_codel target 5ms`.
+    /// Reads a discipline in tc's syntax: `fq_codel target 5ms`.
     pub fn parse(text: &str) -> Result<Discipline, TcError> {
         if text.chars().count() > LONGEST {
             return Err(TcError::new(
@@ -25,7 +25,7 @@ impl Discipline {
         let Some(((kind, at), rest)) = tokens.split_first() else {
             return Err(TcError::new(
                 "the queue discipline is empty",
-                "write one in tc's words, like fq_codel",
+                "write one in tc's syntax, like fq_codel",
             ));
         };
         if let Some(own) = own::read(&tokens) {
@@ -94,8 +94,8 @@ impl Discipline {
         Ok(Discipline::new(record, grammar, fields, Vec::new()))
     }
 
-    /// tc's words that create this discipline in Linux, with every parameter that was set or has a
-    /// default here.
+    /// The tc arguments that create this discipline in Linux, with every parameter that was set or
+    /// has a default here.
     pub fn command(&self) -> Result<String, TcError> {
         let kind = self.kind();
         if kind == own::KIND {
@@ -169,7 +169,7 @@ fn with_child(
     let grammar = &record.grammars[0];
     let outer = Discipline::new(record, grammar, grammar.fields(), Vec::new());
     let Some((kind, at)) = next else {
-        let child = Discipline::parse(usual).expect("the kernel's own choice is in tc's words");
+        let child = Discipline::parse(usual).expect("the kernel's own choice is in tc's syntax");
         return Ok(outer.with_child(child));
     };
     let shifted = |range: Range<usize>| range.start + at.start..range.end + at.start;

@@ -87,7 +87,7 @@ fn split(text: &str) -> Option<(u128, &str, &str)> {
 fn scaled(text: &str, what: &str, units: Units, example: &str, most: u64) -> Result<u64, TcError> {
     let Some((whole, fraction, unit)) = split(text) else {
         return Err(TcError::new(
-            format!("{} is not {what} in tc's words", quoted(text)),
+            format!("{} is not {what} in tc's syntax", quoted(text)),
             format!("write it like {example}"),
         ));
     };
@@ -96,7 +96,7 @@ fn scaled(text: &str, what: &str, units: Units, example: &str, most: u64) -> Res
         let noun = what.rsplit(' ').next().unwrap_or(what);
         let known = listed(units.iter().map(|(name, _)| *name).filter(|name| !name.is_empty()));
         return Err(TcError::new(
-            format!("{} is not a unit of {noun} in tc's words", quoted(unit)),
+            format!("{} is not a unit of {noun} in tc's syntax", quoted(unit)),
             format!("known units: {known}"),
         ));
     };

@@ -21,7 +21,7 @@ const SYNONYMS: &[(&str, &str)] =
     &[("buffer", "burst"), ("maxburst", "burst"), ("minburst", "mtu")];
 /// Names that users of other tools write.
 const COMMON_NAMES: &[(&str, &str)] = &[("bandwidth", "rate")];
-/// tc's words that are not supported.
+/// tc's options that are not supported.
 const ABSENT: &[&str] =
     &["peakrate", "avrate", "estimator", "pkts_rate", "pkts_burst", "mpu", "linklayer", "index"];
 /// tc's actions for packets above the rate.
@@ -189,7 +189,7 @@ fn read_bytes(text: &str) -> Result<u64, TcError> {
 /// The error for a value that is not a text; `shown` is the quoted value.
 pub fn not_a_policer(shown: &str) -> TcError {
     let problem = format!("{shown} is not a policer");
-    TcError::new(problem, r#"write tc's words in quotes, like "rate 10mbit burst 64k""#)
+    TcError::new(problem, r#"write a string in tc's syntax, like "rate 10mbit burst 64k""#)
 }
 
 fn no_other_end(end: &str) -> TcError {

@@ -177,7 +177,7 @@ impl Shaper {
 /// The error for a value that is not a text; `shown` is the quoted value.
 pub fn not_a_shaper(shown: &str) -> TcError {
     let problem = format!("{shown} is not a shaper");
-    TcError::new(problem, r#"write tc's words in quotes, like "htb rate 1mbit""#)
+    TcError::new(problem, r#"write a string in tc's syntax, like "htb rate 1mbit""#)
 }
 
 fn read_burst(text: &str) -> Result<u64, TcError> {

@@ -1,4 +1,4 @@
-//! tc's words: their values, their canonical text, and the errors of wrong ones.
+//! tc's syntax: the values of words, their canonical text, and the errors of wrong words.
 
 use link::{Cells, Framing};
 use proptest::prelude::*;
@@ -782,7 +782,7 @@ proptest! {
                 // tc has no word for a release of Linux.
                 && discipline.variant() != Some("linux7.3")
             {
-                prop_assert_eq!(&Discipline::parse(&command).expect("tc's words"), &discipline);
+                prop_assert_eq!(&Discipline::parse(&command).expect("tc's syntax"), &discipline);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The interface of a congestion control of the user's own: what its code sees, what the code may
+//! The interface of a user-defined congestion control: what its code sees, what the code may
 //! set, and how it fails. `cc/own.rs` calls the code.
 
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// The return value of code that failed.
 pub const FAILED: i64 = i64::MIN;
 
-/// A control of the user's own: `FILE.py:CLASS WORD NUMBER ...`.
+/// A user-defined control: `FILE.py:CLASS WORD NUMBER ...`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OwnControl {

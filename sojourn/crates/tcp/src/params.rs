@@ -21,7 +21,7 @@ pub const MTU: u32 = 1500;
 pub struct TcpParams {
     /// The congestion control.
     pub congestion: CongestionKind,
-    /// A control of the user's own, which replaces `congestion`.
+    /// A user-defined control, which replaces `congestion`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own: Option<Box<OwnControl>>,
     /// Payload bytes of a full segment.

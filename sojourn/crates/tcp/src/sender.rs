@@ -958,7 +958,8 @@ impl Sender {
 
     /// The RTT sample as tcp_clean_rtx_queue and tcp_ack_update_rtt compute it. It measures the
     /// first segment acknowledged now. If a retransmission is among those acknowledged, it measures
-    /// the first segment SACKed now (`first_sackt`), or else uses the echo, by a clock of whole ms.
+    /// the first segment SACKed now (`first_sackt`), or else uses the timestamp's echo, whose clock
+    /// has whole ms.
     #[cold]
     fn rtt_of_acked(
         &mut self,
@@ -994,7 +995,7 @@ impl Sender {
 
     /// The departure of the last segment that an ACK measures, before SND.UNA advances. It is the
     /// last segment SACKed now, or else the last acknowledged. If a retransmission is among those
-    /// acknowledged, the echo decides (ca_rtt_us).
+    /// acknowledged, the timestamp's echo gives the departure (ca_rtt_us).
     #[inline]
     fn last_sent(&self, ack: &AckSegment, sacktag: &SacktagState, now: Time) -> Option<Time> {
         if sacktag.last_sackt.is_some() || ack.ack == self.una {

@@ -4,7 +4,7 @@
 //! writes them again, `dscp` does so with codepoints. `text` quotes words in messages and finds
 //! similar known words. A `Wrong` has a message about a value and a hint what to write instead.
 //!
-//! They are used for the scenario language, tc's words, command lines and pages.
+//! They are used for the scenario language, tc's syntax, command lines and pages.
 
 pub mod dscp;
 pub mod quantity;

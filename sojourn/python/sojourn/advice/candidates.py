@@ -31,7 +31,7 @@ class Candidate:
     """A discipline to try."""
 
     words: str
-    """In tc's words."""
+    """In tc's syntax."""
     why: str
     """The reason for its parameters, in a few words; empty: it has the defaults."""
 

@@ -128,8 +128,8 @@ def replay(
             first. Recordings, and paths that end with .parquet. None: the standing set.
         engine: the kernel that records: see `ENGINES`.
         seeds: the number of seeds of each scenario, counted up from its first. None: its own.
-        qdisc: a discipline of ours to compare in place of the recorded one, also of one's own,
-            "mine.py:Mine".
+        qdisc: a discipline of the simulator to compare in place of the recorded one. It may be
+            user-defined: "mine.py:Mine".
         out: a folder for the new recordings and replay.json. None: nothing is kept.
         force: write into `out` though it is not empty.
         jobs: threads. None: one per core.

@@ -1,5 +1,5 @@
 """`sojourn evaluate`: queue disciplines against RFC 7928, congestion controls against RFC 9743, or
-either against one's own criteria."""
+either against the user's criteria."""
 
 from __future__ import annotations
 

@@ -410,7 +410,7 @@ class ShaperOptions:
         default="fq_codel",
         show_default=True,
         metavar="WORDS",
-        help="fq_codel, codel, cake, bfifo or pfifo with tc's words; other parameters are chosen for the rate.",
+        help="fq_codel, codel, cake, bfifo or pfifo, in tc's syntax. Parameters that you leave out are chosen for the rate.",
     )
     link: LinkLayer | None = option(
         "--link",

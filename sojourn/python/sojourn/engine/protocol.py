@@ -101,7 +101,7 @@ def check_all(engine: Engine, realised: Iterable[Realised]) -> None:
 
 
 def build_for(engine: Engine, realised: Realised) -> str:
-    """Names the build of the engine and, where the scenario has code of the user's own, of its
+    """Names the build of the engine and, where the scenario has user-defined code, of its
     compiler."""
     from sojourn.own import compiled
 

@@ -38,7 +38,7 @@ class Simulator:
 
     def conditions(self, realised: Realised) -> Mapping[str, str]:
         """The kernel that `variant linux` models, if a discipline is that variant, and the version
-        of numba, if the scenario has code of the user's own."""
+        of numba, if the scenario has user-defined code."""
         conditions = (
             {"variant linux": f"of {linux.LINUX_RELEASE}"} if linux.as_linux(realised) else {}
         )

@@ -216,7 +216,7 @@ def values(
 
 
 def _discipline(scenario: Scenario, link: str) -> str:
-    """The discipline of the link under study, in tc's words."""
+    """The discipline of the link under study, in tc's syntax."""
     realised = scenario.realise(scenario.seeds[0])
     known = {each.name: each.qdisc.text for each in realised.links}
     if link not in known:

@@ -61,7 +61,7 @@ class Evaluation:
 
     @property
     def called(self) -> dict[str, str]:
-        """The printed name of each candidate: one's own class without its file, if that is
+        """The printed name of each candidate: a user-defined class without its file, if that is
         unambiguous."""
         return shortened(self.candidates)
 

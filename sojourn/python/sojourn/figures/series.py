@@ -423,7 +423,7 @@ _SIZES = {"": 1, "b": 1, "p": 1, "k": 1024, "kb": 1024, "m": 1024**2, "mb": 1024
 
 
 def _tc_size(words: Sequence[str], key: str) -> float | None:
-    """The size after `key` in tc's words; tc's kb is 1024 bytes."""
+    """The size after `key` in tc's syntax; tc's kb is 1024 bytes."""
     for word, value in pairwise(words):
         match = re.fullmatch(r"([0-9.]+)([a-z]*)", value.lower())
         if word == key and match and match[2] in _SIZES:

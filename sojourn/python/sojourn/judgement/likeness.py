@@ -203,7 +203,7 @@ def _text(value: Any) -> str:
 def choices(runs: Sequence[Run], names: Mapping[str, str]) -> list[str]:
     """The choices of Runs that compete, if these are all different; otherwise their labels.
 
-    `names`: the names of one's own classes.
+    `names`: the names of user-defined classes.
     """
     every = [facts(run) for run in runs]
     keys = differences(every)

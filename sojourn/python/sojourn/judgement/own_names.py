@@ -1,5 +1,5 @@
-"""Names of one's own classes: "Late target 5ms" for `mine.py:Late target 5ms`; with the file if the
-class name is ambiguous.
+"""Names of user-defined classes: "Late target 5ms" for `mine.py:Late target 5ms`; with the file if
+the class name is ambiguous.
 
 A scenario stores numbers in the units of the class: 5000000 for a time of 5 ms. The name has the
 number as it was written in the Run's label or in a sweep. Otherwise the number has a unit if the
@@ -18,11 +18,11 @@ from sojourn.scenario.linux import CONGESTION
 from sojourn.scenario.qdisc import QDISCS, Qdisc, is_own
 
 _TIMES = frozenset({"US", "MS", "S"})
-"""The constants for times in a file of one's own (`sojourn.own`)."""
+"""The constants for times in a file of user-defined code (`sojourn.own`)."""
 
 
 def own_names(runs: Sequence[Run]) -> dict[str, str]:
-    """The name of each class of one's own in these Runs, by its words as stored and as written."""
+    """The name of each user-defined class in these Runs, by its words as stored and as written."""
     written = {words: as_written(run, words) for run in runs for words in _own_words(run)}
     short = shortened(written.values())
     given = {text: words for run in runs for text, words in _given(run)}
@@ -46,7 +46,7 @@ def shortened(every: Iterable[str]) -> dict[str, str]:
 
 
 def as_written(run: Run, words: str) -> str:
-    """A Run's words of a class of one's own, with times in their units."""
+    """The words of a user-defined class in a Run, with times in their units."""
     given = (text for text, stored in _given(run) if stored == words)
     return next(given, None) or _with_units(words, _source(run.scenario_text, _parts(words)[0]))
 
@@ -66,7 +66,7 @@ def _own_words(run: Run) -> list[str]:
 
 
 def _given(run: Run) -> Iterator[tuple[str, str]]:
-    """Texts that were written for one's own classes, each with the words that the scenario
+    """Texts that were written for user-defined classes, each with the words that the scenario
     stores."""
     for text in (run.meta.label, *run.meta.settings.values()):
         if isinstance(text, str) and is_own(text) and _plain(text) not in (None, text):

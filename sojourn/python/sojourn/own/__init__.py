@@ -1,4 +1,4 @@
-"""A queue discipline or a congestion control of one's own: a class in a file of Python. Numba
+"""User-defined queue disciplines and congestion controls: a class in a file of Python. Numba
 compiles it, and the simulator calls it for each packet, or each ACK. The tutorial is docs/own.md.
 
 ```
@@ -88,7 +88,7 @@ class Link:
 
 
 class Discipline:
-    """The base class of a discipline of one's own. Its numbers are its fields: annotated `int`,
+    """The base class of a user-defined discipline. Its numbers are its fields: annotated `int`,
     `float`, `bool`, `list[int]` or `list[float]`, each with its first value. A scenario may set
     those that are one number: `mine.py:Mine target 10ms`. All methods are optional."""
 
@@ -207,7 +207,7 @@ class Delivery:
 
 
 class CongestionControl:
-    """The base class of a congestion control of one's own. Its fields are like a discipline's. It
+    """The base class of a user-defined congestion control. Its fields are like a discipline's. It
     sets `cwnd` and `ssthresh`, and may set `pacing_rate`. All methods are optional."""
 
     cwnd: float

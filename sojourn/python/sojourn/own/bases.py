@@ -1,4 +1,4 @@
-"""The base classes of one's own classes, the arguments of their methods, and a parsed class.
+"""The base classes of user-defined classes, the arguments of their methods, and a parsed class.
 
 `language` parses a class, `kinds` separates whole and real numbers, `compiled` compiles it.
 """

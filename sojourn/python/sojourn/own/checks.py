@@ -1,4 +1,4 @@
-"""Checked arithmetic for compiled code of one's own: whole numbers of 64 bits that never wrap,
+"""Checked arithmetic for compiled user-defined code: whole numbers of 64 bits that never wrap,
 divisions that are never by zero, valid array indexes, loops with an end.
 
 Each function gets the state and its line first. A failure is stored in the state, with its number

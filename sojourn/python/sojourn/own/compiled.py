@@ -1,4 +1,4 @@
-"""Compiles a discipline or a congestion control of one's own with numba, for `_core`.
+"""Compiles a user-defined discipline or congestion control with numba, for `_core`.
 
 The class's functions become C functions of three pointers (crates/qdisc, own.rs; crates/tcp,
 own.rs; crates/python, own.rs). The first is the state, a record of the class's fields. The others
@@ -98,7 +98,7 @@ def _placed(place: str) -> Iterator[None]:
 
 
 def given(words: str) -> Qdisc:
-    """Parses a discipline; if it is one's own, its file is read.
+    """Parses a discipline; if it is user-defined, its file is read.
 
     Raises:
         UserError: the text is wrong, or the file can't be read.
@@ -108,7 +108,7 @@ def given(words: str) -> Qdisc:
 
 
 def is_control(words: str) -> bool:
-    """Whether a class of one's own is a congestion control; otherwise it is a discipline.
+    """Whether a user-defined class is a congestion control; otherwise it is a discipline.
 
     Raises:
         UserError: the file can't be read, or has no such class.
@@ -131,14 +131,14 @@ def _text(words: str) -> str:
 
 
 def any_own(realised: Realised) -> bool:
-    """Whether a scenario has code of one's own."""
+    """Whether a scenario has user-defined code."""
     ours = any(link.qdisc.kind == KIND for link in realised.links)
     return ours or next(_controls(realised.flows), None) is not None
 
 
 @dataclass(frozen=True)
 class _Own:
-    """A class of one's own, as a scenario names it."""
+    """A user-defined class, as a scenario names it."""
 
     text: str
     file: str
@@ -168,7 +168,7 @@ def _discipline(link: Link) -> _Own:
 
 
 def _controls(flows: Sequence[Flow]) -> Iterator[tuple[str, _Own]]:
-    """Each congestion control of one's own, with the name of its flow."""
+    """Each user-defined congestion control, with the name of its flow."""
     for flow in flows:
         if flow.tcp is not None and (own := flow.tcp.own) is not None:
             file, name, words, source = own
@@ -176,7 +176,7 @@ def _controls(flows: Sequence[Flow]) -> Iterator[tuple[str, _Own]]:
 
 
 def maker(realised: Realised) -> str:
-    """Names everything except the text that decides what code of one's own does: this package and
+    """Names everything except the text that decides what user-defined code does: this package and
     numba; empty if there is no such code."""
     return _maker() if any_own(realised) else ""
 
@@ -342,7 +342,7 @@ def _built(shape: _Shape) -> _Built:
         import numba
     except ImportError:
         raise _missing() from None
-    # numba brings numpy; a run without code of one's own does not need it.
+    # numba brings numpy; a run without user-defined code does not need it.
     import numpy as np
 
     from sojourn.own import checks

@@ -1,4 +1,4 @@
-"""The language of a file of one's own, and its conversion to code whose failures are always
+"""The language of a file of user-defined code, and its conversion to code whose failures are always
 detected.
 
 The file is parsed, never imported: imports of `math` and `sojourn.own`, constants, functions,

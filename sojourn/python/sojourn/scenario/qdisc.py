@@ -45,5 +45,5 @@ WORDS = frozenset(
 
 
 def is_own(words: str) -> bool:
-    """Whether these words name one's own discipline: `FILE.py:CLASS ...`."""
+    """Whether these words name a user-defined discipline: `FILE.py:CLASS ...`."""
     return ".py:" in words.partition(" ")[0]

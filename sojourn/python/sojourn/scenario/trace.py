@@ -1,4 +1,4 @@
-"""The files that a scenario names: traces, captures, one's own code."""
+"""The files that a scenario names: traces, captures, user-defined code."""
 
 import gzip
 import zlib

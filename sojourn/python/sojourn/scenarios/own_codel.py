@@ -1,5 +1,5 @@
-"""CoDel as a discipline of one's own: Linux's, with its clock of 1024 ns and its square root in 16
-bits. docs/own.md explains it line by line."""
+"""CoDel as a user-defined discipline. As in Linux, its clock ticks every 1024 ns, and its square
+root has 16 bits. docs/own.md explains it line by line."""
 
 from sojourn.own import DROP, MARK, MS, PASS, Discipline, Link, Packet
 

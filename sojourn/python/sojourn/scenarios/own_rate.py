@@ -1,6 +1,6 @@
-"""A congestion control of one's own that paces at the rate at which its segments were delivered, after
-the idea of BBR (Cardwell and others 2016): it keeps in flight what the path holds, and looks now and
-then whether the path has become faster. docs/own.md explains what is asked."""
+"""A user-defined congestion control that paces at the rate at which its segments were delivered, as
+BBR does (Cardwell and others 2016). It keeps one bandwidth-delay product in flight, and probes now
+and then whether the path has become faster. docs/own.md explains the methods."""
 
 from sojourn.own import CongestionControl, Delivery, S
 

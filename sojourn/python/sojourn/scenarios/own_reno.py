@@ -1,5 +1,5 @@
-"""Reno as a congestion control of one's own: RFC 5681's, in whole segments as Linux has it. docs/own.md
-explains what is asked."""
+"""Reno as a user-defined congestion control: RFC 5681 in whole segments, as in Linux. docs/own.md
+explains the methods."""
 
 import math
 

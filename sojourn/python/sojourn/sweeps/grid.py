@@ -79,7 +79,7 @@ class Grid:
     """The quantities that some cell has, the most important first."""
     judgement: Judgement | None = None
     names: Mapping[str, str] = field(default_factory=dict)
-    """The names of one's own classes, by their words."""
+    """The names of user-defined classes, by their words."""
 
     def written(self, value: Setting | None) -> str:
         """A swept value as text."""

@@ -62,7 +62,7 @@ def sweep(
 
     Args:
         scenario: a Scenario, the path of its file, or the name of an example.
-        qdiscs: disciplines, in tc's words, each in turn at the bottleneck.
+        qdiscs: disciplines, in tc's syntax, each in turn at the bottleneck.
         vary: values by dotted key, added to the scenario's own `[sweep]`.
         between: the two ends of a range by dotted key, instead of values. A scenario's `[sweep]`
             writes them "1 Mbit/s .. 100 Mbit/s". The sweep then has `samples` points in these

@@ -1,7 +1,8 @@
 //! DualPI2 of RFC 9332, Appendix A.2, in real numbers. Sources and deviations: `dualpi2`.
 //!
-//! The RFC does not specify the scheduler; here it is Linux's, with the share of 1/16 for C that
-//! the RFC suggests. Read literally, its line 5a counts the packets behind the one that leaves L.
+//! The RFC does not specify the scheduler; this is the scheduler of Linux, with the share of 1/16
+//! for C that the RFC suggests. Read literally, its line 5a counts the packets behind the one that
+//! leaves L.
 
 use super::{Controller, Pair, Recur, Side, Turns, Updated};
 use crate::ds::mark;

@@ -6,8 +6,8 @@
 //! Source: Pan, Prabhakar, Psounis, "CHOKe" (2000); tc-choke(8); Linux net/sched/sch_choke.c (6.12)
 //! for the behaviour:
 //!
-//! - The average is RED's, in packets. Up to `min` there is no decision. Above `max` a packet
-//!   without a match is marked or dropped. Between them RED decides.
+//! - The average is computed as in RED, in packets. Up to `min` there is no decision. Above `max` a
+//!   packet without a match is marked or dropped. Between them RED decides.
 //! - A match leaves a hole in the queue. A draw of a hole is repeated; after three draws the oldest
 //!   packet is compared.
 //! - A match is dropped, even with ECN.

@@ -11,7 +11,7 @@
 //! | `grio`, each `prio` once (RIO) | its own packets | the averages of all with a lower `prio` that are not idle | its own packets |
 //! | `grio`, a `prio` twice (WRED) | all packets, one average for all | | all packets |
 //!
-//! Source: tc's words; W. Almesberger, J. Hadi Salim, A. Kuznetsov, "Differentiated Services on
+//! Source: tc's options; W. Almesberger, J. Hadi Salim, A. Kuznetsov, "Differentiated Services on
 //! Linux" (1999); D. Clark and W. Fang, "Explicit allocation of best-effort packet delivery
 //! service" (1998, RIO); for the behaviour sch_gred of Linux 6.12. The arithmetic is that of `red
 //! variant linux`, but a queue is idle from the departure of its last packet, not from when it is

@@ -28,10 +28,10 @@
 //!
 //! Deviations of ns2 and ns3: ns-2's automatic weight lengthens the time constant where three times
 //! the link's delay is above 100 ms. A discipline does not know the delay, so the weight is always
-//! 1 - exp(-1/C). The least max_p is ns-2's and ns-3's, not the 0.01 of the 2001 paper. Neither
+//! 1 - exp(-1/C). The least max_p is that of ns-2 and ns-3, not the 0.01 of the 2001 paper. Neither
 //! follows a rate that changes (as ns-2 and ns-3).
 //!
-//! Deviations of linux: time in ns is truncated to the kernel's µs. The idle table is tc's, in
+//! Deviations of linux: time in ns is truncated to the kernel's µs. tc writes the idle table in
 //! ticks of 64 ns, and the kernel reads it in µs. So an idle queue's average falls 15.6 times more
 //! slowly than red(8) intends. This is kept, as Linux does it. The adaptive timer fires each 0.512
 //! s (HZ 250) from the start and is evaluated on arrival.

@@ -80,7 +80,7 @@ const MOST_MASK: u64 = (1 << 16) - 1;
 /// FQ_MIN_WEIGHT.
 const LEAST_WEIGHT: u64 = 1 << 14;
 const USUAL_WEIGHTS: [u64; BANDS as usize] = [9 << 16, 3 << 16, 1 << 16];
-/// sch_default_prio2band, which is pfifo_fast's.
+/// sch_default_prio2band, the map of pfifo_fast.
 const USUAL_MAP: [u64; PRIORITIES] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 
 /// Refuses what tc and Linux refuse.

@@ -1,4 +1,4 @@
-//! fq_codel: tc-fq_codel(8). The variants are CoDel's.
+//! fq_codel: tc-fq_codel(8). It has the variants of codel, and mac80211.
 
 use super::{LIMIT, flag, whole_microseconds};
 use crate::grammar::{Fields, Grammar, Read, Value, Word, off, on, time, word};

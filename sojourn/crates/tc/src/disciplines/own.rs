@@ -1,4 +1,4 @@
-//! A discipline of the user's own: `FILE.py:CLASS WORD NUMBER ...`. Its words are the numbers of
+//! A user-defined discipline: `FILE.py:CLASS WORD NUMBER ...`. Its words are the numbers of
 //! the class, which the compiler of the class checks. crates/qdisc, own.rs, runs it.
 
 use super::refused;
@@ -142,7 +142,7 @@ fn text(fields: &Fields) -> String {
     if words.is_empty() { name } else { format!("{name} {words}") }
 }
 
-/// The Python file in these words, if they name a class of the user's own.
+/// The Python file in these words, if they name a user-defined class.
 pub fn file_of(words: &str) -> Option<String> {
     OwnClass::read(words)?.ok().map(|own| own.file)
 }
@@ -158,7 +158,7 @@ impl Discipline {
     }
 }
 
-/// The error for a discipline of the user's own in Linux.
+/// The error for a user-defined discipline in Linux.
 pub(crate) fn not_in_linux(own: &Discipline) -> Result<(), TcError> {
     let problem = format!("{} is Python, which no kernel runs", joined(&[(&own.text(), 0..0)]));
     refused(problem, "run it in the simulator: -e sim")

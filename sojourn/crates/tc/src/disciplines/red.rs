@@ -273,7 +273,7 @@ fn complete_floyd(fields: &mut Fields, given: &[&'static str]) -> Result<(), TcE
     Ok(())
 }
 
-/// choke's thresholds are RED's, in packets.
+/// choke has the thresholds of RED, in packets.
 pub(super) fn complete_choke(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
     let hint = "give a min below max, and a limit that is not below either, in packets";
     if let Some((min, max)) = above(fields, "min", "max") {

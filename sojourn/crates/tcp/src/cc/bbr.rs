@@ -318,7 +318,7 @@ impl Bbr {
             (self.min_rtt_us, self.min_rtt_tick) = (Some(rtt_us), tick);
         }
         if expired && !self.idle_restart && !matches!(self.mode, Mode::ProbeRtt { .. }) {
-            // The order is Linux's, so that an earlier saved cwnd counts if it is larger.
+            // In this order, as in Linux, an earlier saved cwnd counts if it is larger.
             self.mode = Mode::ProbeRtt { done: None, round_done: false };
             self.save_cwnd();
         }

@@ -86,8 +86,9 @@ pub struct Ack {
 /// The RTT that an ACK reports to the congestion control (Linux's struct ack_sample).
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
-    /// The RTT of the last segment that the ACK is the first to SACK, or else to acknowledge. If a
-    /// retransmission is among those acknowledged, the echo gives the RTT. Whole µs.
+    /// The RTT, whole µs. It is that of the last segment that this ACK newly SACKs, or else of the
+    /// last one that it newly acknowledges. If it newly acknowledges a retransmission, the RTT
+    /// follows from the timestamp's echo.
     pub rtt_us: u64,
     /// Now.
     pub now: Time,
@@ -151,8 +152,8 @@ pub struct AckEvent {
     pub lossless: bool,
 }
 
-/// The needs of a congestion control. The sender reads them once, at the start of the connection. A
-/// control of only the window needs only ACKs, which is the default.
+/// The needs of a congestion control. The sender reads them once, at the start of the connection.
+/// By default a control needs only ACKs.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
     /// `CongestionControl::on_ack` is called.
@@ -165,7 +166,7 @@ pub struct Needs {
     pub sets_cwnd: bool,
     /// Segments are paced, at the control's own rate once it has set one (`Paced`).
     pub paced: bool,
-    /// The first segments are paced too, unlike Linux's.
+    /// The first segments are paced too; Linux does not pace them.
     pub paced_from_the_start: bool,
     /// Some segments are shorter than the MSS (`Paced::payload`).
     pub shorter_segments: bool,
@@ -223,8 +224,8 @@ pub trait CongestionControl {
     /// The slow-start threshold, segments; infinite at first.
     fn ssthresh(&self) -> f64;
 
-    /// Sets the threshold. The sender calls it when it undoes a reduction, whose other changes
-    /// stay.
+    /// Sets the threshold. The sender calls it when it undoes a reduction. Other changes that
+    /// `on_congestion` made to the control's state stay.
     fn set_ssthresh(&mut self, ssthresh: f64);
 
     /// The pacing rate as a multiple of cwnd/srtt, as in Linux: 2 in slow start
@@ -296,7 +297,8 @@ pub trait MarkBased: CongestionControl + Paced {
     fn on_recovery(&mut self) {}
 }
 
-/// Linux's `snd_cwnd_cnt`: acknowledged segments that have not yet grown cwnd by a whole one.
+/// Linux's `snd_cwnd_cnt`: acknowledged segments that count towards the next growth of cwnd by one
+/// segment.
 #[derive(Clone, Copy, Default)]
 struct CwndCnt(u32);
 
@@ -334,8 +336,9 @@ fn reno_cong_avoid(cwnd: f64, ssthresh: f64, acked: u32, cwnd_cnt: &mut CwndCnt)
     cwnd
 }
 
-/// Declares each congestion control once, by its traits: its state and its constructor. A `window`
-/// control is a `CongestionControl`, a `sampled` one `RateSampled` too, a `marks` one `MarkBased`.
+/// Declares each congestion control once, with its state and its constructor. The group gives its
+/// traits: all implement `CongestionControl`, those of `sampled` also `RateSampled`, and those of
+/// `marks` also `MarkBased`.
 macro_rules! controls {
     (
         window { $($(#[$window_doc:meta])* $Window:ident($WindowState:ty): $make_window:expr;)* }
@@ -352,7 +355,7 @@ macro_rules! controls {
         }
 
         impl Control {
-            /// The control of the user's own if there is one, or else that of `params.congestion`.
+            /// The user-defined control if there is one, or else that of `params.congestion`.
             pub fn new(params: &TcpParams) -> Control {
                 if let Some(own) = &params.own {
                     return Control::Own(Box::new(Own::new(own, params)));

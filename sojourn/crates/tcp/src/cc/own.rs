@@ -1,4 +1,4 @@
-//! A congestion control of the user's own: the user's code decides the window, and the rest of TCP
+//! A user-defined congestion control: the user's code decides the window, and the rest of TCP
 //! is built in.
 //!
 //! The code (`OwnControlLaw`) sees numbers, and it may set cwnd, ssthresh and a pacing rate. It is

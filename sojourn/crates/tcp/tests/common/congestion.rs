@@ -9,7 +9,7 @@ use tcp::own::{
 };
 use units::Rng;
 
-/// Any of the controls, or one of the user's own that sets arbitrary values.
+/// Any of the controls, or a user-defined one that sets arbitrary values.
 pub fn any() -> impl Strategy<Value = Choice> {
     let own = prop::option::weighted(0.15, prop::array::uniform2(prop::bool::ANY).prop_map(random));
     (prop::sample::select(CongestionKind::ALL), own).prop_map(|(kind, own)| Choice {
