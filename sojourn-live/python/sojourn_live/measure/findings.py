@@ -341,8 +341,8 @@ def _buffer(whole: Cut, name: str, direction: str, ms: float) -> Buffer:
 
 
 def _wire(whole: Cut, direction: str) -> float:
-    """Ethernet bytes per payload byte in the segments sent this way: a queue holds the former,
-    goodput counts the latter."""
+    """Ethernet bytes per payload byte in the segments sent this way. A queue's depth is counted
+    in Ethernet bytes, goodput in payload bytes."""
     run = whole.run
     names = [
         flow.name for flow in run.meta.flows if flow.kind != "ping" and flow.direction == direction

@@ -177,7 +177,7 @@ pub struct Link<B> {
     schedule: Schedule,
     /// The time at which the transmitter becomes or became free.
     free_at: Time,
-    /// The last transmission: most packets have the size of the one before, and take as long.
+    /// The last transmission. Most packets are as long as their predecessor, and take as long.
     last: Transmission,
     /// It dequeues at the instant at which it becomes free, before arrivals of that instant are
     /// enqueued, as in ns-2.

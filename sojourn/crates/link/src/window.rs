@@ -11,7 +11,7 @@ use units::{Rate, Span, Time};
 
 /// The packets that arrive at a link in a window, and the outlet of those that leave it.
 pub trait Window<B>: Outlet<B> {
-    /// The next packet that arrives, and its time, which is not before that of the one before.
+    /// The next packet that arrives, and its time. Times never decrease.
     fn arrival(&mut self) -> Option<(Packet<B>, Time)>;
 }
 

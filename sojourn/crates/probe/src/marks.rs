@@ -7,7 +7,7 @@
 //! answer.
 //!
 //! Layout, little-endian: mark (4 bytes), number (4), token (8), DS field for the reply (1), DS
-//! field of the request on arrival (1), whether the latter is known (1), zeros up to 32 bytes.
+//! field of the request on arrival (1), whether that field is known (1), zeros up to 32 bytes.
 
 use std::io;
 use std::net::IpAddr;

@@ -244,7 +244,7 @@ def compact() -> bool:
 
 
 def points(size: float) -> float:
-    """A size of text, in proportion to the paper's."""
+    """A size of text on sojourn's own page, scaled to the text size of the paper."""
     paper = _DRAWING.get().paper
     return size if paper is None else max(size * paper.size / BASE_SIZE, LEAST_SIZE)
 

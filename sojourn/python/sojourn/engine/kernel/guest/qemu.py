@@ -286,7 +286,7 @@ def _unzstd(payload: bytes, scratch: Path, given: Path | None) -> bytes:
 def unready() -> str | None:
     """Why the stock guest can't run here, apart from not being fetched; None if it can."""
     if sys.platform != "linux":
-        return f"it is made for Linux, and this is {sys.platform}"
+        return f"it needs a Linux host; this host has {sys.platform}"
     if not host.has(EMULATOR):
         return f"there is no {EMULATOR} in {host.PATH}: apt-get install qemu-system-x86"
     return None

@@ -137,7 +137,7 @@ def find(release: Release) -> cache.CachedGuest | None:
 def missing_from_host() -> str | None:
     """Why a guest can't be built here; None if it can."""
     if sys.platform != "linux" or os.uname().machine != "x86_64":
-        return f"user-mode Linux runs on x86-64 Linux, and this is {sys.platform} on {os.uname().machine}"
+        return f"user-mode Linux needs an x86-64 Linux host; this host has {sys.platform} on {os.uname().machine}"
     absent = [package for tool, package in _FROM_THE_HOST.items() if not host.has(tool)]
     if absent:
         return f"building it needs {', '.join(absent)}: apt-get install {' '.join(absent)}"
@@ -468,7 +468,9 @@ def _unfit(folder: Path, size: int) -> str | None:
 def unready() -> str | None:
     """Why the built guest can't run here, other than not being built; None if it can."""
     if sys.platform != "linux" or os.uname().machine != "x86_64":
-        return f"it runs on x86-64 Linux, and this is {sys.platform} on {os.uname().machine}"
+        return (
+            f"it needs an x86-64 Linux host; this host has {sys.platform} on {os.uname().machine}"
+        )
     try:
         memory_folder(256)
     except GuestError as error:
