@@ -717,7 +717,7 @@ def main() -> int:
     cases = chosen(available, options.only)
     if not cases:
         names = ", ".join(case.name for case in available)
-        return _wrong(f"no case is called `{options.only}`", f"one of {names}")
+        return _wrong(f"no case is called `{options.only}`", f"give one of {names}")
     repeats = (3 if options.scale else 5) if options.repeats is None else options.repeats
     if repeats < 1:
         return _wrong("--repeats must be at least 1", "at least 5 are needed to show a change")

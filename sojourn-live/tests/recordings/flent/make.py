@@ -75,7 +75,8 @@ class Drawn:
 
     def stream(self, name: str, config: dict) -> tuple[list, dict]:
         """netperf's interim results, by a clock of its own. flent shows netperf's mean over time;
-        versions without it show the mean of the samples. So these are evenly apart, unless `uneven`."""
+        versions without it show the mean of the samples. So these are evenly apart, unless
+        `uneven`."""
         start = EPOCH + float(config.get("delay") or 0) + self.rng.uniform(0.02, 0.08)
         length = float(config.get("length") or LENGTH_S)
         uneven = self.special.get("uneven")

@@ -1,4 +1,4 @@
-"""The disciplines of MikroTik's RouterOS 7 in tc's words, and back: `/queue type`.
+"""The disciplines of MikroTik's RouterOS 7 in tc's syntax, and back: `/queue type`.
 
 RouterOS runs Linux' disciplines under names of its own: `fq_codel target 5ms` is `kind=fq-codel
 fq-codel-target=5ms`. Source: manual.mikrotik.com, Queues; exports of public routers.
@@ -26,7 +26,7 @@ VALUES = {
     "pfifo": {"limit": "limit"},
     "bfifo": {"limit": "limit"},
 }  # fmt: skip
-"""tc's words with a value, and RouterOS' options without the kind in front."""
+"""tc's options with a value, and RouterOS' options without the kind in front."""
 CHOICES = {
     "cake": {
         "diffserv": ("besteffort", "precedence", "diffserv3", "diffserv4", "diffserv8"),
@@ -89,7 +89,7 @@ def options(words: str) -> dict[str, str] | None:
 
 
 def words(settings: Mapping[str, str]) -> tuple[str, list[str]]:
-    """The discipline in tc's words, and the options that have none.
+    """The discipline in tc's syntax, and the options that have none.
 
     >>> words({"name": "x", "kind": "pfifo", "pfifo-limit": "50"})
     ('pfifo limit 50', [])
