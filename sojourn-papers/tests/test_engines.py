@@ -176,7 +176,7 @@ def test_a_paper_s_runs_of_another_build_are_not_redrawn(tmp_path: Path) -> None
     other = make_dataclass("Other", ["name", "build"])("sim", "0" * 16)
     with pytest.raises(UserError, match="another build of the engine sim"):
         reproduction._reopened(job, other)
-    with pytest.raises(UserError, match="lacks seeds, or the paper"):
+    with pytest.raises(UserError, match="lacks seeds, or was made"):
         reproduction._reopened(replace(job, scenario=short.with_(seeds=[1, 2])), find("sim"))
 
 

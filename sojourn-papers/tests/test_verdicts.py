@@ -321,7 +321,7 @@ def test_runs_can_be_judged_again_without_running(paper: Paper, tmp_path: Path) 
     [first] = reproduce([paper], out=tmp_path / "out")
     [again] = reproduce([paper], out=tmp_path / "out", redraw=True)
     assert again.to_dict() == first.to_dict()
-    with pytest.raises(UserError, match="lacks seeds, or the paper"):
+    with pytest.raises(UserError, match="lacks seeds, or was made"):
         reproduce([replace(paper, claims=())], quick=True, out=tmp_path / "out", redraw=True)
 
 

@@ -363,7 +363,7 @@ def _reopened(job: _Job, engine: Engine) -> Run:
     wanted = fingerprint(job.scenario.fingerprint(), engine.build)
     if run.meta.fingerprint != wanted or set(run.seeds) != set(run.meta.seeds_asked):
         raise UserError(
-            f"{job.folder} lacks seeds, or the paper's scenario has changed since",
+            f"{job.folder} lacks seeds, or was made from another scenario",
             "run it again without --redraw, and with --quick if these Runs were made with --quick",
         )
     return run

@@ -21,7 +21,7 @@ LARGEST = 200_000_000
 JSON; six minutes at 10 ms have 40 MB."""
 MOST_VALUES = 10_000_000
 HEAD = 4096
-"""Formats are recognised by so many first bytes."""
+"""The number of first bytes by which formats are recognised."""
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 """The first bytes of packed files."""
 ENDINGS = (".gz", ".bz2", ".xz", ".zst")

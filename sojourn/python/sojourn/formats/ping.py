@@ -27,7 +27,7 @@ _SENT = re.compile(
 )
 _WINDOWS_SENT = re.compile(r"Packets: Sent = (\d+), Received = (\d+)")
 SEQUENCES = 2**16
-"""ICMP's numbers begin again after so many."""
+"""ICMP's sequence numbers begin again at 0 after this many."""
 
 
 def _is_text(content: Content) -> bool:
