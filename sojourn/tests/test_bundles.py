@@ -449,7 +449,7 @@ def test_a_measurement_in_a_bundle_is_whole_and_not_run_again(
     out = tmp_path / "a.zip"
     bundles.pack([ROOT / "docs" / "site" / "recorded" / "before", place / "one"], out)
     assert status(["verify", "-q", str(out)]) == 0
-    assert "1 Runs, 2 seeds, run again: every table is equal; 1 measured in real time" in (
+    assert "1 Run, 2 seeds, run again: every table is equal; 1 measured in real time" in (
         capsys.readouterr().out
     )
 
@@ -465,5 +465,5 @@ def test_a_run_that_is_not_what_its_text_gives_differs(
     bundles.pack([copy], out)
     assert status(["verify", "-q", str(out)]) == 1
     output = capsys.readouterr().out
-    assert "1 Runs, 2 seeds, run again: 1 DIFFER" in output
+    assert "1 Run, 2 seeds, run again: 1 DIFFER" in output
     assert "meta.json differs in: links" in output

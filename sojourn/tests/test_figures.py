@@ -502,7 +502,7 @@ def test_figures_leave_pyplot_alone(pair: list[Run]) -> None:
 
 
 def test_an_ending_that_is_no_figure_is_refused_with_those_that_are(tmp_path: Path) -> None:
-    with pytest.raises(figures.FormatError, match=r"use \.svg, \.png or \.pdf"):
+    with pytest.raises(figures.FormatError, match=r"use \.svg, \.png, \.pdf or \.pgf"):
         figures.save(Figure(), tmp_path / "bars.gif")
     with pytest.raises(figures.FormatError, match="without an ending"):
         figures.save(Figure(), tmp_path / "bars")

@@ -13,6 +13,7 @@ import click
 
 from sojourn import sanitize
 from sojourn.cli import options, text, work
+from sojourn.digits import counted
 from sojourn.errors import UserError
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def _described_runs(one: _Given, again: Sequence[Verification]) -> str:
     seeds = sum(len(each.run.seeds) for each in again)
     differ = sum(not each.equal for each in again)
     left = len(one.runs) - len(again)
-    words = f"  {len(again)} Runs, {seeds} seeds, run again: "
+    words = f"  {counted([len(again)], 'Run')}, {counted([seeds], 'seed')}, run again: "
     words += f"{differ} DIFFER" if differ else "every table is equal"
     return words + (f"; {left} measured in real time, which can't be run again" if left else "")
 

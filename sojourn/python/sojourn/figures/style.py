@@ -639,7 +639,7 @@ def save(figure: Figure, path: str | Path) -> Path:
         return _save_pgf(figure, file)
     if kind not in FORMATS:
         raise FormatError(
-            f"{file}: can't write a figure as {file.suffix or 'a file without an ending'!s}; use .svg, .png or .pdf"
+            f"{file}: can't write a figure as {file.suffix or 'a file without an ending'!s}; use .svg, .png, .pdf or .pgf"
         )
     file.write_bytes(render(figure, kind))
     return file
