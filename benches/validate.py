@@ -206,12 +206,12 @@ MECHANISMS = {
     "H": "ns-3 halves what is in flight without SACKed segments, we cwnd as Linux does",
     "P": "ns-3's PRR keeps the window up for the first half of a recovery",
     "F": "ns-3 lets the ACK that ends a recovery grow the window by all it covers",
-    "I": "ns-2 truncates idle periods, so an inexact whole number loses a packet",
+    "I": "ns-2's RED truncates an idle period to whole packets, and rounding errors lose one packet",
     "S": "ns-2's Sack1 counts lost segments as in flight until a partial ACK",
     "C": "which flows share an fq_codel queue",
-    "L": "Linux until 2008 compared the window of a round trip ago with its RTT, since then the window of now",
-    "V": "ns-3's Vegas sees segments queued that are not: base RTT of the SYN, whole numbers, the wait for delayed ACKs",
-    "N": "five or six losses in a run: one more is 20 %",
+    "L": "Vegas compares an RTT with the window of a round trip ago (Linux until 2008) or with the present one",
+    "V": "ns-3's Vegas counts segments as queued that are not: it takes the base RTT from the SYN, and rounds down",
+    "N": "a run has five or six losses, so one more is 20 %",
 }
 """The causes of a `!`, by the letters of docs/validation.md."""
 

@@ -20,7 +20,7 @@ UNEXPLAINED: set[str] = set()
 
 
 def test_what_physics_settles_is_reproduced(quick: Reproduction) -> None:
-    """Physics determines no number here, but equal shares with a queue for each flow."""
+    """Physics determines only the equal shares of flows that have a queue each."""
     share = quick.evidence.mean(s.LAW[s.law("BBR", "fq_codel")], m.share_percent)
     assert share == pytest.approx(50, abs=10)
 

@@ -697,7 +697,9 @@ def test_the_sentence_counts_predictions_and_sets_the_others_beside_them(
     found = reproduce([both], out=tmp_path / "out")
     said = page.sentence(found)
     assert said.startswith("Predicted numbers: 1 of 2 reproduced, 0 in direction, 1 not. ")
-    assert "prove nothing; reproduced are input numbers 1 of 1, fitted numbers 1 of 2." in said
+    assert (
+        "prove nothing. Reproduced among them: input numbers 1 of 1, fitted numbers 1 of 2." in said
+    )
     overview = page.write(found, tmp_path / "out").read_text()
     row = overview[overview.index('href="adt/index.html"') :]
     cells = re.findall(r'<td class="number"[^>]*>([^<]*)</td>', row)[:8]

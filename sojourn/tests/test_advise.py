@@ -216,7 +216,8 @@ def test_of_equals_the_usual_one_is_chosen() -> None:
     decision = chosen(there | equals | {"fq_codel": pings(10.6, 10.5)})
     assert (decision.chosen, decision.usual) == ("fq_codel", True)
     assert decision.as_good == ("fq_pie", "cake")
-    # Defaults are preferred to parameters; a discipline that is already in use to both.
+    # A discipline with default parameters is preferred to one with given parameters. The discipline
+    # that the line already has is preferred to both.
     of_rtt = {"fq_codel target 2ms interval 40ms": pings(10.3, 10.3)}
     assert chosen(there | of_rtt | equals | {"fq_codel": pings(10.6, 10.5)}).chosen == "fq_codel"
     decision = chosen({"pie": pings(10.6, 10.6)} | equals)

@@ -120,7 +120,7 @@ def test_a_suite_of_ours_is_of_all_that_the_simulator_has(name: str) -> None:
     assert words[0] == loaded.head.baseline
     catalogue: dict[str, Any] = {**(QDISCS if loaded.head.of == "qdisc" else CONGESTION)}
     simulated = {kind for kind, record in catalogue.items() if record.simulated}
-    # Disciplines that a link can't have without words of the user's own.
+    # A link can have these disciplines only with options that the user chooses.
     elsewhere = {"mq", "cake_mq", "tbf"} & simulated
     kinds = [each.partition(" ")[0] for each in words]
     assert len(kinds) == len(set(kinds))

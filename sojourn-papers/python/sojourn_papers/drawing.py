@@ -247,7 +247,7 @@ def ticks(axes: Axes, at: Sequence[float], axis: Literal["x", "y"] = "x") -> Non
 
 
 FIELDS: WeakKeyDictionary[AxesImage, NDArray[np.float64]] = WeakKeyDictionary()
-"""The numbers of each drawn grid, because its image has only their colours."""
+"""The numbers of each drawn grid. Its image contains only their colours."""
 
 
 def grid_of_numbers(
@@ -258,7 +258,7 @@ def grid_of_numbers(
     **look: Any,
 ) -> None:
     """A field for each row and column, the first row at the bottom. `colours`: the argument of
-    `imshow`. `fields`: their texts."""
+    `imshow`. `fields`: the numbers; `shown` formats them."""
     FIELDS[axes.imshow(colours, origin="lower", aspect="auto", **look)] = fields
     axes.grid(visible=False)
     for (row, column), value in np.ndenumerate(fields):

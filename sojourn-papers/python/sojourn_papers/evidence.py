@@ -20,7 +20,7 @@ Answer = TypeVar("Answer")
 At = TypeVar("At")
 
 
-class NotRun(Exception):  # noqa: N818  (a gap that is meant to be, not an error)
+class NotRun(Exception):  # noqa: N818  (an intended gap, not an error)
     """A needed Run is missing: the quick version and engines other than the simulator run a part of
     a paper."""
 

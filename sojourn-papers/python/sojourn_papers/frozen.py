@@ -8,11 +8,11 @@
     [claims]
     "price" = "utilisation lost, points: 0.5 .. 2.5"
 
-A number has its published value with its tolerance, the measure and the variant, and the numbers
-that its order is judged by. A claim has its thresholds. `tolerances` is the date of the last change
-of a tolerance. The page prints the SHA-256 of the file, so that a reader of a verdict can check
-that its terms are older than the result. The page names differences between this file and
-published.toml, and a test refuses them.
+The entry of a number has the published value with its tolerance, the measure, the variant, and the
+numbers with which its order is compared. The entry of a claim has its thresholds. `tolerances` is
+the date of the last change of a tolerance. The page prints the SHA-256 of the file, so that a
+reader of a verdict can check that its terms are older than the result. The page names differences
+between this file and published.toml, and a test refuses them.
 
     python -m sojourn_papers.frozen adt 2026-11-26    the file, on standard output
 """
@@ -89,7 +89,7 @@ def _changed(now: Mapping[str, str], then: Mapping[str, str]) -> list[str]:
 
 
 def text(paper: Paper, on: date) -> str:
-    """The text of a file that freezes the present judging."""
+    """The text of a file with the present tolerances and thresholds."""
     before = of(paper)
     same = before is not None and all(
         before.judged.get(id_, "").partition(": ")[0] == words.partition(": ")[0]

@@ -352,8 +352,8 @@ def ours(row: Row) -> str:
 
 
 def difference(row: Row) -> str:
-    """`+4 %`, or in the number's unit if its tolerance is; empty for bounds and for numbers that
-    are not stated."""
+    """`+4 %`, or in the number's unit if the tolerance is in that unit; empty for bounds and for
+    numbers that are not stated."""
     number = row.number
     if number.published is None or number.relation != "=" or math.isnan(row.difference):
         return ""
@@ -491,7 +491,8 @@ def sentence(found: Sequence[Reproduction]) -> str:
     said = [_counted(numbers, "number"), *map(_compared, found), _counted(claims, "claim")]
     if rest:
         said.append(
-            f"Inputs, fitted and derived values prove nothing; reproduced are {', '.join(rest)}."
+            "Inputs, fitted and derived values prove nothing. Reproduced among them: "
+            f"{', '.join(rest)}."
         )
     if left_out:
         said.append(f"Claims not run here: {left_out}.")

@@ -39,7 +39,7 @@ class Role(StrEnum):
     DERIVED = "derived"
     """It follows from another number of the source."""
     PREDICTED = "predicted"
-    """No parameter was set or chosen by it."""
+    """No parameter was set from it or chosen to fit it."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,8 @@ class Number:
     role: Role | None = None
     """Needed wherever `published` is a value."""
     role_because: str = ""
-    """What was set or found by a search, or from what it follows; needed except for predictions."""
+    """The reason of the role: what was set or fitted, or the number from which it follows. Required
+    for all roles but predictions."""
     relation: Relation = "="
     against: tuple[str, ...] = ()
     """Numbers with which this one is ordered. If the value is not reproduced, the order may still

@@ -7,8 +7,8 @@
     [tolerances.NAME]  share (of the number) or absolute (in its unit), because
     [quoted]         values of the source that are not judged, for sentences and figures
     [[numbers]]      id, where, what, unit, published, role, role_because, relation, tolerance, study, variant,
-                     measure or whole, against, reason, engines (why a kernel's and the simulator's
-                     differ)
+                     measure or whole, against, reason, engines (why a kernel's value
+                     differs from the simulator's)
     [[claims]]       id, where, says, check, asks, partly, role, role_because, pictures, must_hold
     [[pictures]]     id, source (the figure that is redrawn), title, caption, draw
     [[readings]]     parameter, source, chosen, why, under (names in the matrix), others, searched
@@ -17,13 +17,13 @@
                      row, to the column's name. names: names of the rows, if they differ from
                      `rows`; instead: another number for an id, "" for an empty cell
 
-An entry of `numbers` with `rows`, `columns` or both is a whole table: a number for each row and
-column, whose keys replace those of the entry. A list in a row has one value for each column; ""
-keeps the column's value (`against` is a list already, so there it is a list of lists). A key that
-is not a field is a word: texts include it as {word}. A published value and a claim have a `role`
-(`paper.Role`), and a reason `role_because` unless they are predictions. `asks` and `partly` of a
-claim have a threshold for each quantity: "> 10", "0.9 .. 1.1", or "as ID", the tolerance of a
-number. A function is given by name: `measure = "delay_ms"`, or
+An entry of `numbers` with `rows`, `columns` or both is a whole table: it makes a number for each
+row and column. The keys of a row and of a column replace those of the entry. A list in a row has
+one value for each column; "" keeps the column's value (`against` is a list already, so there it is
+a list of lists). A key that is not a field is a word: texts include it as {word}. A published value
+and a claim have a `role` (`paper.Role`), and a reason `role_because` unless they are predictions.
+`asks` and `partly` of a claim have a threshold for each quantity: "> 10", "0.9 .. 1.1", or "as ID",
+the tolerance of a number. A function is given by name: `measure = "delay_ms"`, or
 `{ by = "narrower", of = ["RED"] }` with its arguments except the evidence. `folder` looks functions
 up.
 """
@@ -143,10 +143,12 @@ def _grids(raw: Iterable[Entry], numbers: set[str], path: Path) -> list[Entry]:
         names: Sequence[str] = one.get("names") or one["rows"]
         instead: Entry = one.get("instead", {})
         if len(names) != len(one["rows"]):
-            raise PublishedError(f"{path}: grid {one['title']!r}: a name for each row")
+            raise PublishedError(f"{path}: grid {one['title']!r}: names needs a name for each row")
         asked = {row: [column.format(row=row) for column in one["columns"]] for row in one["rows"]}
         if idle := set(instead) - {id_ for ids in asked.values() for id_ in ids}:
-            raise PublishedError(f"{path}: grid {one['title']!r}: no cell is {', '.join(idle)}")
+            raise PublishedError(
+                f"{path}: grid {one['title']!r}: instead: no cell is {', '.join(idle)}"
+            )
         rows = {
             name: tuple(instead.get(id_, id_) for id_ in ids)
             for name, ids in zip(names, asked.values(), strict=True)

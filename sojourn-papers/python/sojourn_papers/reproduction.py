@@ -212,7 +212,7 @@ def _reproduce(papers: Sequence[Paper], what: _What, root: Path, how: _How) -> l
                 "run it on sim",
             )
     with _Judge(work, what, how.finished) as judge:
-        # The simulator takes a small part of a kernel's time, so its progress is not shown.
+        # The simulator needs much less time than a kernel, so its progress is not shown.
         quiet = replace(how, progress=None)
         if what.engine != SIMULATOR:
             same = [replace(job, folder=job.simulated) for job in work]
@@ -284,8 +284,8 @@ class _Judge:
         self._desk.shutdown(cancel_futures=True)
 
     def whole(self, run: Run) -> None:
-        """Takes a Run whose seeds have all finished. Raises an error of the judging of an earlier
-        paper."""
+        """Takes a Run whose seeds have all finished. If the judging of a paper has failed, raises
+        its error."""
         self._runs[run.path] = run
         paper = self._jobs[run.path].paper
         self._left[paper.id] -= 1

@@ -22,7 +22,7 @@ SENTENCE = "A queue that stands full adds its whole length to every packet's del
 _COLOURS = {"idle": style.MUTED, "bloated": style.VERMILLION, "cured": style.BLUE}
 _NAMES = {"idle": "empty queues", "bloated": "bloated", "cured": "cured"}
 _ROW, _LABELS, _EDGE = 0.24, 2.9, 0.15
-"""Height of a row, room for the labels left of the bars, and beside them; inches."""
+"""Height of a row, width of the labels left of the bars, and the margin, inches."""
 
 
 @style.drawn

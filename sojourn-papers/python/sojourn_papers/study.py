@@ -46,7 +46,7 @@ class Study:
     quick_seeds: int = 3
     kernel_variants: Mapping[str, Changes] | Collection[str] | None = ()
     """The variants that are also run on the real kernel; None: all. A guest takes a hundred times
-    as long. A mapping has their changes on the kernel."""
+    as long. A mapping gives each variant's changes for the kernel."""
     kernel_seeds: int = 3
 
     def __getitem__(self, name: str) -> Variant:

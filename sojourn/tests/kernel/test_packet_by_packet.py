@@ -1,9 +1,9 @@
 """A single flow at 1 Mbit/s sends, loses and acknowledges the same packets in both engines for 30
 s.
 
-One packet more or less changes a single flow's whole cycle of losses. So all of TCP must be the
-kernel's here: windows, timers and their ticks, recovery, the receiver's ACKs. This includes that
-the guest's run begins with a tick.
+One packet more or less changes a single flow's whole cycle of losses. So the simulator's TCP must do
+everything as the kernel does: windows, timers and their ticks, recovery, the receiver's ACKs. The
+guest's run must also begin with a tick.
 """
 
 from pathlib import Path

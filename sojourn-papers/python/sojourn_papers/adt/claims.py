@@ -73,7 +73,8 @@ def delay_based(evidence: Evidence) -> Finding:
             "less used over ADT, points": busy["Drop-Tail"] - busy["ADT"],
             "delay that ADT saves, ms": delay["Drop-Tail"] - delay["ADT"],
         },
-        "ADT takes their signal away, so they lose as loss-based flows do; what they gain is delay",
+        "ADT takes their delay signal away, so they lose packets as loss-based flows do, and only their "
+        "delay is shorter",
     )
 
 

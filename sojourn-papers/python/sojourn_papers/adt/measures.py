@@ -76,8 +76,8 @@ def goodput(seed: Seed) -> float:
 
 
 def ack_share(seed: Seed) -> float:
-    """Share of ACKs in the bytes that left the bottleneck, %: all that are not data to the
-    right."""
+    """Share of ACKs in the bytes that left the bottleneck, %: all bytes that are not data packets
+    from left to right."""
     forward = seed.table("flows").filter(~pl.col("flow").str.starts_with("backward"))
     return 100 * (
         1
@@ -114,14 +114,14 @@ def swing(seed: Seed) -> float:
 
 
 def halving_s(seed: Seed) -> float:
-    """Time of q_adt from 400 to 200 packets on its first way down, s; NaN if it does not get
-    there."""
+    """Time that q_adt takes from 400 to 200 packets when it first falls, s; NaN if it does not
+    reach 200."""
     line = timeline(seed)
     return first_below(line, 200) - first_below(line, 400)
 
 
 def doubling_s(seed: Seed) -> float:
-    """Time of q_adt from 150 to 300 packets on its way up, s; NaN if it does not get there."""
+    """Time that q_adt takes to rise from 150 to 300 packets, s; NaN if it does not reach 300."""
     line = timeline(seed)
     return first_above(line, 300) - first_above(line, 150)
 
@@ -173,7 +173,7 @@ def limit_with_few(seed: Seed) -> float:
 
 def most_of_all_draws(evidence: Evidence) -> Estimate:
     """The largest `limit_with_few` of all seeds. The source ran one draw of ten users' RTTs, and
-    each seed is another: the question is whether any draw gets there."""
+    each seed is another: the question is whether any draw reaches the published value."""
     draws = evidence.estimate(CHANGING.only, limit_with_few).values
     return Estimate(max(draws), math.nan, draws)
 

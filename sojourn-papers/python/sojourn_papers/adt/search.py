@@ -25,7 +25,8 @@ SEEDS = range(101, 106)
 FEW = SEEDS[:2]
 """Seeds of figure 2, where q_adt is a mean over 220 s."""
 SHORTER = {False: ("60 s", "140 s"), True: ("120 s", "200 s")}
-"""Warm-up and length, one way and both: half the time is enough to settle."""
+"""Warm-up and length of a run, by whether traffic is in both directions. They are
+shorter than those of the studies, but the queues settle in them."""
 COLUMNS = {
     "utilisation": m.utilisation,
     "loss": m.loss,

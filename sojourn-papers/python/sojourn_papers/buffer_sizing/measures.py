@@ -128,6 +128,7 @@ def longer(evidence: Evidence, mbps: int) -> Estimate:
 
 def by_equation(evidence: Evidence, n: int, share: float) -> Estimate:
     """Equation 6, which does not depend on the seed."""
-    # Take the seeds from a study that no other reading replaces; else each reading would show it.
+    # Take the seeds from a study that no other reading replaces. Otherwise the matrix would show each
+    # reading as changing this number.
     seeds = evidence.estimate(s.ONE[142], utilisation).values
     return estimated(model.utilisation(n, share) for _ in seeds)

@@ -28,7 +28,7 @@ INTERRUPTED = 130
 @click.option(
     "--quick",
     is_flag=True,
-    help="Shorter runs and fewer seeds: all in some three minutes of CPU time.",
+    help="Shorter runs and fewer seeds: all papers take some three minutes of CPU time.",
 )
 @options.block(
     options.ExecutionOptions,
@@ -46,7 +46,7 @@ INTERRUPTED = 130
 @click.option(
     "--search",
     is_flag=True,
-    help="Make the stored search for PAPER's readings again, as CSV on standard output: minutes.",
+    help="Make the stored search for PAPER's readings again, as CSV on standard output. It takes minutes.",
 )
 @options.block(options.TalkOptions)
 def reproduce(

@@ -100,7 +100,8 @@ def _over_rtt(axes: Axes, evidence: Evidence, measure: Measure, names: Sequence[
 def _marks(
     axes: Axes, name: str, along: Sequence[float], groups: Sequence[Sequence[float]], beside: float
 ) -> None:
-    """A mark for each Run, `beside` its place, and a line through the medians."""
+    """A mark for each Run, shifted on the logarithmic axis by the factor `beside`, and a line through
+    the medians."""
     colour, dash = LOOKS[name]
     known = [[max(value, LEAST) for value in group if not np.isnan(value)] for group in groups]
     for at, group in zip(along, known, strict=True):

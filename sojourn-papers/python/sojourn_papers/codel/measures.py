@@ -4,7 +4,7 @@ losses.
     delay        from enqueue to dequeue, of sent packets, ms; percentiles are over packets
     utilisation  bits sent over the bits that the link could have carried, %
     fairness     Jain's index of the sources' loss rates: packets the queue dropped over sent ones
-    kilobytes    data that left the queue
+    megabytes    data that left the queue, MB
 
 The article has the same measures. Its delays are those of sent packets, without the dropped ones.
 """

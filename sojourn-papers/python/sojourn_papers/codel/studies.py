@@ -27,7 +27,7 @@ PACKET = 1500
 
 
 NOMINAL_MS = 100
-"""The RTT by which that script sizes all buffers, whatever the flows' RTT."""
+"""The RTT by which the ns-2 script (see the package) sizes all buffers, whatever the flows' RTT."""
 
 
 def product(mbps: float, packet: int = PACKET) -> int:

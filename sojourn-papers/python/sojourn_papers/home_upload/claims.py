@@ -14,7 +14,7 @@ def skyrockets(evidence: Evidence) -> Finding:
     return Finding(
         {"ping beside an upload over the idle one": up / idle, "beside a download": down / idle},
         f"Idle {idle:.0f} ms, {up:.0f} ms beside the upload, {down:.0f} ms beside a download at 16 "
-        "Mbit/s behind a buffer of as long a time",
+        "Mbit/s behind a buffer that takes as long to drain",
     )
 
 
@@ -79,7 +79,7 @@ def moves(evidence: Evidence) -> Finding:
         for how, variant in (("without", s.BEFORE), ("with it", s.AFTER))
         for where in ("modem", "wlan0")
     }
-    return Finding(found, "Mean time in the queues: where fq_codel is, pings pass")
+    return Finding(found, "Mean time in the queues; fq_codel lets pings overtake the upload")
 
 
 def rate(evidence: Evidence) -> Finding:

@@ -140,7 +140,7 @@ BEFORE, AFTER = UPLOAD[WITHOUT], UPLOAD[WITH]
 
 DOWNLOAD = Study(
     "download",
-    "The line turned round: a download behind a buffer of as long a time",
+    "The line turned round: a download behind a buffer that takes as long to drain",
     "home.toml",
     variants={
         "": {
@@ -148,7 +148,7 @@ DOWNLOAD = Study(
             "flow.0.from": "net",
             "flow.0.to": "laptop",
             "flow.0.size": "40 MB",
-            # 14 packets at 1024 kbit/s are 166 ms; at 16 Mbit/s so are 221.
+            # 14 packets at 1024 kbit/s take 166 ms, as do 221 packets at 16 Mbit/s.
             "link.down.qdisc": "pfifo limit 221",
             "duration": "40 s",
         }

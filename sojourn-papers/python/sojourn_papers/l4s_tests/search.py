@@ -3,9 +3,9 @@
 
 sojourn reproduce --search l4s-tests > searched.csv
 
-No verdict uses the seeds of this search. The chosen value is the one that fits most of these rates:
-those of the flow with the longer RTT, beside the shorter one, in the short queue. So all other
-rates can contradict it."""
+No verdict uses the seeds of this search. The value is chosen by two rates only: those of the flow
+with the longer RTT in the short queue, beside the flow with the shorter one. So all other rates can
+contradict it."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ SCALABLE: Mapping[str, Changes] = {
 
 
 def dualpi2(scalable: str, spared: int = 2) -> str:
-    """The discipline that puts this congestion control in the short queue. The step does not mark
-    its first `spared` packets."""
+    """The discipline that puts this congestion control in the short queue. The step does not mark a
+    packet that finds fewer than `spared` packets in that queue."""
     words = "dualpi2" if scalable == "Prague" else "dualpi2 any_ect"
     return f"{words} min_qlen_step {spared}" if spared else words
 
@@ -210,7 +210,7 @@ BURSTY = _one_quick(
 # ----------------------------------------------------------------------------- tunnels, and FIFOs
 
 _MINUTE: Changes = {"duration": "60 s", "warmup": "20 s"}
-"""The length of the tests' scenarios except the first: a minute, of which the last 40 s count."""
+"""The length of the scenarios of findings 2 and 9: a minute, of which the last 40 s count."""
 BEHIND = ("fq_codel", "cake")
 FIFO = "pfifo limit 1000"
 
@@ -305,7 +305,7 @@ def late(most_ms: float, at: str) -> str:
 
 LATENESS = Study(
     "lateness",
-    "Findings 3 and 4 with hosts whose packets leave up to so much late",
+    "Findings 3 and 4 with hosts whose packets leave late",
     "pair.toml",
     variants={
         late(most_ms, at): {**study.variants[at], "flow.*.jitter": f"{most_ms:g} ms"}

@@ -260,7 +260,7 @@ def codel_alone(evidence: Evidence) -> Finding:
     without, with_ = (evidence.mean(s.cure("codel", bql), m.rtt_s) for bql in (False, True))
     return Finding(
         {"mean RTT without BQL over that with it": without / with_},
-        f"Ring 4096, CoDel: {formats.time(without)}, for what is in the ring is out of its reach",
+        f"Ring 4096, CoDel: {formats.time(without)}, because CoDel can't drop packets in the ring",
     )
 
 

@@ -37,8 +37,8 @@ READING = {
 SHORT = {MAIN: "limited", UNLIMITED: "passing", OTHER: "FIFO"}
 """Their names in columns."""
 BOTH = (MAIN, OTHER)
-"""The readings that are run at every pair of sizes. In the third, pings overtake the same
-packets."""
+"""The readings that are run at every pair of sizes. In the third reading, pings overtake the same
+packets as in the main one."""
 
 SEGMENT_BYTES, ACK_BYTES = 1538, 90
 """On Ethernet's wire with preamble and gap: a full segment; an ACK with timestamps, 52 B of IP."""
@@ -192,7 +192,7 @@ _BQL_KERNEL = in_guest(
 )
 
 BANDS = "bands"
-"""The reading of the BQL study at its largest ring."""
+"""pfifo_fast as in the main reading, with the limit that the BQL study has at its largest ring."""
 CURES = {
     "fifo": "pfifo limit 904",
     BANDS: QDISC[MAIN].format(TOTAL - 4096),

@@ -6,7 +6,7 @@ source says that RED is slightly better.
 
 It states the rate, Tp, N, D and that ns-2 was used. A search found the rest: it ran some 7000
 settings in our engine, and compared throughput and fairness under Drop-Tail together. The result
-was checked with ns-2 itself. Each reading changes one parameter. It states two distances for
-Drop-Tail: from the 16 throughputs of cases 1 and 2, and from the 6 indices of cases 3 and 4. A
-distance is the root mean square of the logarithm.
+was checked with ns-2 itself. Each reading changes one parameter. We state two distances of
+Drop-Tail's values from the source's: over the 16 throughputs of cases 1 and 2, and over the 6
+indices of cases 3 and 4. A distance is the root mean square of the logarithm of the ratio.
 """

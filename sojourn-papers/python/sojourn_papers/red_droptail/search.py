@@ -30,7 +30,7 @@ STARTS, REDS = "starts", "reds"
 SEEDS = range(101, 141)
 """The seed draws the start times of flows, so STARTS uses all of these."""
 FEW = SEEDS[:2]
-"""Seeds of REDS, whose starts are the same."""
+"""Seeds of REDS, which keeps the main reading's range of start times."""
 STARTS_MS = (0, 1, 2, 3, 5, 7, 10, 20)
 STARTS_LENGTHS_S = (3.0, 3.25, 3.5, 3.75, 4.0)
 LENGTHS_S = (2.5, 3.0, 3.5)

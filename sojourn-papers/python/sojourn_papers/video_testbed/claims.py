@@ -323,7 +323,7 @@ def by_age(evidence: Evidence) -> Finding:
             f"drops for age with {s.FEW_PACKETS} packets, least, %": min(aged.values()),
             "with tc's defaults, least, %": min(plain.values()),
         },
-        "The rest found the queue full: there it is the limit that keeps latency low, and loses",
+        "The other lost packets found the queue full: there the limit, and not the age, keeps latency low",
     )
 
 
@@ -439,7 +439,7 @@ def larger_limit(evidence: Evidence) -> Finding:
 def catches_up(evidence: Evidence) -> Finding:
     peaks = evidence.means(s.OVERLOADED, m.peak_packets)
     form = {times: studies.predicted_peak_packets(times) for times in peaks}
-    # The excess of a target and an interval queues up before CoDel's first drop.
+    # CoDel's first drop comes after a target and an interval; the excess of that time queues up.
     allowed = {
         times: 0.35 * form[times] + studies.excess(times) * (studies.INTERVAL_S + 0.05) + 2
         for times in peaks
