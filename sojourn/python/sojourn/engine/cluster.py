@@ -56,7 +56,7 @@ BATCH_S = 1.0
 MOST_BATCHED = 64
 """The largest number of seeds in a batch."""
 MOST_UNDER_WAY = 4096
-"""Seeds at most."""
+"""The largest number of seeds that are accepted and have not finished."""
 CLOSE_S = 2.0
 """Timeout for leaving a scheduler."""
 ADDRESS_HINT = "write tcp://HOST:8786, or tls://HOST:8786 with certificates"
@@ -72,7 +72,7 @@ def connected(where: ClusterAt, source: Source) -> Cluster:
     engine = source.engine
     if engine.alone:
         raise UserError(
-            f"{engine.name} runs in real time on this host: no worker of a cluster can",
+            f"{engine.name} runs in real time on this host, so no worker of a cluster can run it",
             "leave out --cluster, or run it with -e sim or -e kernel",
         )
     client, ours = (where, False) if _is_client(where) else (_client(where), True)

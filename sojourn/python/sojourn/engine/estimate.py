@@ -34,18 +34,18 @@ from sojourn.scenario.realised import (
 PACKETS_PER_CPU_S = 2_000_000
 """Packets in a CPU second of the simulator: docs/performance.md has 0.9 to 5 million."""
 RUN_CPU_S = 0.01
-"""To set up a run, write its tables and compute its numbers."""
+"""CPU time to set up a run, write its tables and compute its numbers, s."""
 FLOW_CPU_S = 0.3e-3
-"""For each flow of a run: to realise it, and to write, read and add up its rows. Measured with
-1000, 10 000 and 100 000 flows."""
+"""CPU time for each flow of a run, s: to realise it, and to write, read and add up its rows.
+Measured with 1000, 10 000 and 100 000 flows."""
 STEP_CPU_S = 40e-9
-"""For each step of a link's rate."""
+"""CPU time for each step of a link's rate, s."""
 UPDATE_CPU_S = 4e-9
-"""For each update of a controller whose update interval is one microsecond."""
+"""CPU time, s, for each update of a controller whose update interval is one microsecond."""
 FLOW_MEMORY_BYTES = 37_000
-"""For each flow, while a Run is made and summarised."""
+"""Memory for each flow, while a Run is made and summarised."""
 ROW_MEMORY_BYTES = 250
-"""For each row of a time line, which has up to thirty columns."""
+"""Memory for each row of a time line, which has up to thirty columns."""
 FEW_MEMORY_BYTES = 50_000_000
 """An estimate below this is not compared with the free memory, since Python alone takes as much."""
 MOST_CPU_S = 7 * 86400.0

@@ -35,8 +35,8 @@ class Progress:
     runs: int
     """Seeds in all."""
     fraction: float
-    """Share of the work that is done, 0 to 1. Simulated time counts and, the more runs there are,
-    seeds written to disk."""
+    """Share of the work that is done, 0 to 1. It is a weighted mean of the simulated time and
+    the number of ended seeds. The weight of the seeds grows with the number of runs, up to 0.5."""
     failed: int = 0
     """Seeds that the engine could not finish."""
     expected_s: float | None = None

@@ -59,8 +59,8 @@ def recordings(
 
 def expected_packets(link: Link) -> float:
     """An upper estimate of the packets that arrive at a link in a second. It assumes packets half
-    as long as full ones, at the link's rate, and half as many again that are dropped. Memory is
-    reserved by it."""
+    as long as full ones, at the link's rate, and half as many again that are dropped. The
+    guest's memory is sized by this estimate."""
     if not (has_queue(link) and link.sampled):
         return 0.0
     rates = [step.bps for step in link.rate]
