@@ -53,7 +53,7 @@ def _lab(out: Path) -> None:
     if lab.is_there():
         lab.write(out / lab.FILE)
     else:
-        print("left out, for want of its engine: the lab (make setup)")
+        print("the lab is left out, because its engine is missing (make setup)")
 
 
 def _opened(source: Path, out: Path) -> None:

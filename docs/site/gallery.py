@@ -23,7 +23,7 @@ DRAWN = {
     ),
     "cdf": (
         'figures.save(figures.cdf(Run.find("compared"), "ping"), "cdf.svg")',
-        'How RTTs of pings are distributed, a line for each Run. In place of `"ping"` stands '
+        'How RTTs of pings are distributed, a line for each Run. In place of `"ping"` one can write '
         '`"sojourn"`, `"rtt"` (TCP\'s own), `"completion"` (of transfers) or `"one_way"` (of video and '
         "calls).",
     ),
@@ -102,11 +102,11 @@ _OTHERS = (
     "`sojourn report` writes one self-contained HTML page of Runs, and `sojourn compare` does so by itself: "
     "`compared/report.html`.\n",
     "## evaluate\n",
-    "`sojourn evaluate` holds candidates against a document's criteria. Its page has a matrix, and for each "
+    "`sojourn evaluate` tests candidates by a document's criteria. Its page has a matrix, and for each "
     "criterion ellipses of delay against goodput ([evaluate](../evaluate.md)).\n",
     "## graph\n",
-    "`sojourn graph` draws what `sojourn monitor` recorded, over minutes or months ([monitor](../monitor.md)). Recorded "
-    "on the same line while it was measured, shaped and measured again.\n",
+    "`sojourn graph` draws what `sojourn monitor` recorded, over minutes or months ([monitor](../monitor.md)). This "
+    "recording is of the same line while it was measured, shaped and measured again.\n",
     "```sh\nsojourn graph recorded/monitor.db --utc -o graph.svg\n"
     "```\n<!-- figure: graph.svg: RTTs and losses that sojourn monitor recorded -->\n",
     "## tune\n",

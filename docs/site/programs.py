@@ -91,4 +91,4 @@ def _names(room: str, about: str) -> Iterator[str]:
         else:
             values.append(f"`{name}`")
     if values:
-        yield f"Values and types of theirs: {', '.join(values)}.\n"
+        yield f"Other values and types: {', '.join(values)}.\n"

@@ -193,7 +193,7 @@ def agree(
     `jobs`, `cluster`, `force` and `fresh` are those of `sojourn.run`.
 
     Raises:
-        UserError: a side can't run one of them, or `out` has other Runs.
+        UserError: a side can't run one of the scenarios, or `out` has other Runs.
         UnfinishedError: the engine could finish no case. If it finished some, the failures are in
             the result's `failed`.
         AgreeInterrupted: on Ctrl-C, with the finished cases.

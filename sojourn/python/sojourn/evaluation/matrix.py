@@ -31,7 +31,7 @@ from sojourn.sweeps.grid import SweepCell
 
 PAGE = "report.html"
 MOST_PANELS = 6
-"""Most panels of a figure: one for each cell's conditions."""
+"""The largest number of panels of a figure: one for each cell's conditions."""
 DELAY = "sojourn_mean"
 """The delay that the ellipses show."""
 LEGEND: tuple[tuple[Standing, str], ...] = (

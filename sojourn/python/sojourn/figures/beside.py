@@ -15,7 +15,7 @@ from sojourn.figures.series import Line
 from sojourn.records import Run
 
 MOST_BESIDE = 6
-"""Most Runs in one row; more Runs are drawn in further figures."""
+"""The largest number of Runs in one row; more Runs are drawn in further figures."""
 BOX = (0.05, 0.25, 0.5, 0.75, 0.95)
 """The quantiles of a box: ends of the whiskers, ends of the box, the line in it."""
 

@@ -20,7 +20,7 @@ from sojourn.records import Run
 from sojourn.traffic import is_greedy
 
 MOST = 8
-"""From this ratio on, or its inverse, a cell has the full colour."""
+"""A cell whose ratio is this or more, or at most the inverse, has the full colour."""
 
 
 class NoCoexistenceError(UserError):
@@ -36,8 +36,9 @@ def coexistence(
     ax: Axes | None = None,
     paper: style.Paper | None = None,
 ) -> Figure:
-    """The goodput of one [[flow]] entry over that of another in each Run, as a map: the link's rate
-    upwards, the RTT to the right. The default entries are the first two of TCP."""
+    """The goodput of one [[flow]] entry divided by that of another, as a map with a cell for each
+    Run. The link's rate is on the vertical axis, the RTT on the horizontal one. The default entries
+    are the first two of TCP."""
     series.check(runs)
     mine, other = _pair(runs, first, second)
     cells = [
@@ -125,8 +126,8 @@ def _bps(run: Run, link: str | None) -> int:
 
 
 def _rtt(run: Run, flow: str, link: str | None) -> tuple[str, float]:
-    """The propagation RTT, as written in the scenario or the sum of the links' delays; and a number
-    to sort by, ms."""
+    """The propagation RTT as a text and as a number to sort by, ms. The text is as written in the
+    scenario; without one there, it is twice the sum of the links' delays."""
     written = likeness.facts(run).get(("flow", flow, "rtt"))
     info = next(one for one in run.meta.flows if one.name.removesuffix(".1") == flow)
     takes = 2 * sum(run.meta.link(name).delay_ns for name in info.path) / 1e6

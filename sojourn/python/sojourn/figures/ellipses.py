@@ -20,7 +20,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from sojourn.figures import style
 
 COLUMNS = 3
-"""Most panels side by side."""
+"""The largest number of panels in a row."""
 LOG_FROM = 8
 """The axis of delays is logarithmic if they differ by more than this factor."""
 LEGEND_LINE = 0.165
@@ -28,7 +28,8 @@ LEGEND_LINE = 0.165
 FEW_TICKS_FROM = 80
 """Above this factor a logarithmic axis has numbers only at powers of ten, because room is short."""
 LEAST_SPAN = 0.8
-"""The axis of goodput begins at this share of the highest, or lower."""
+"""The axis of goodput begins at the lowest goodput, or at this share of the highest one if that is
+lower."""
 
 
 @dataclass(frozen=True)

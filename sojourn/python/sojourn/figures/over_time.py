@@ -32,7 +32,7 @@ BUCKETS = 1500
 """Columns to which a line is thinned: about the pixels of a printed figure."""
 
 STRIPES = 1200
-"""Ticks of one cause that can be distinguished in a panel."""
+"""The largest number of ticks of one cause that can be distinguished in a panel."""
 
 
 @style.drawn
@@ -180,8 +180,9 @@ def _goodput(axes: Axes, view: _View) -> None:
 
 
 def _rate_of_all(view: _View) -> tuple[str, float | None]:
-    """The name and the value of the link's rate, Mbit/s; the mean if the rate varies. None unless
-    every flow that carries data crosses the link; otherwise their sum is not a share of it."""
+    """The name and the value of the link's rate, Mbit/s; the mean if the rate varies. The value is
+    None if a flow that carries data does not cross the link, because the sum of all flows is then
+    not a share of the rate."""
     if view.link is None or view.measured:
         return "rate", None
     mean = mean_rates(view.run).get(view.link)

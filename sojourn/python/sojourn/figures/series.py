@@ -148,8 +148,9 @@ def by_way(run: Run, lines: Mapping[str, Line], link: str | None) -> tuple[Line,
 
 
 def above_rate(run: Run, seed: int, link: str | None) -> set[str]:
-    """The goodputs that exceed, at some time, the most that the links carried: "there" across this
-    link, "back" of all other flows, "goodput" of all. A measurement has none."""
+    """Names the goodputs that exceed, at some time, the most that their links carried: "there" is
+    that of the flows across this link, "back" that of all other flows, "goodput" that of all flows.
+    Empty for a measurement."""
     if is_measured(run):
         return set()
     flows = goodputs(run, seed)
@@ -164,8 +165,9 @@ def above_rate(run: Run, seed: int, link: str | None) -> set[str]:
 
 
 def _most_carried(run: Run, seed: int, link: str | None) -> dict[str, float]:
-    """The most that the links of these flows carried in any interval, Mbit/s. A flow counts for the
-    slowest sampled link on its path; infinite if it crosses none."""
+    """The most that the links carried in any interval, Mbit/s, summed for each name of
+    `above_rate`. Of a flow's path only the slowest sampled link counts. The sum is infinite if a
+    flow crosses no sampled link."""
     table = run.table("queue", seed)
     most = {
         str(key[0]): float(
@@ -308,7 +310,7 @@ def ceiling(goodput: Line, rate_mbps: float | None = None) -> float | None:
     return 1.4 * usual if known.max() > 1.6 * usual > 0 else None
 
 
-PEAKS = "what waited behind a lost segment, delivered at once"
+PEAKS = "data that waited behind a lost segment is delivered at once"
 """The explanation of the peaks above the ceiling."""
 ABOVE_RATE = f"above the link's rate: {PEAKS}"
 
@@ -401,8 +403,8 @@ def state(table: pl.DataFrame, link: LinkInfo) -> State:
 
 
 def counts_bytes(table: pl.DataFrame, kind: str) -> bool:
-    """Whether the discipline's limit and average are bytes. bfifo's are. RED's may be either; its
-    average shows which."""
+    """Whether the discipline's limit and average are in bytes. They are for bfifo. For RED, which
+    may count bytes or packets, the size of the average decides."""
     if kind == "bfifo":
         return True
     if kind != "red":
@@ -463,8 +465,8 @@ def losses(run: Run, seed: int, link: str | None) -> list[Losses]:
 
 
 def _counted(run: Run, seed: int, link: str | None) -> list[Losses]:
-    """Losses from the queue's counters, if single drops were not observed. All of an interval are
-    put at its end."""
+    """Losses from the queue's counters, if single drops were not observed. All losses of
+    an interval are drawn at its end."""
     table = queue(run, seed, link)
     t = table["t_ns"].to_numpy() / 1e9
     found = []

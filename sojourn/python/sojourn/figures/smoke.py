@@ -3,9 +3,10 @@ colour, traffic below.
 
 A column is as many seconds, minutes or hours as fill the width. Its median is a tick, black without
 loss and otherwise coloured by the lost share. Around it are bands, from all of the column's RTTs to
-their middle fifth, lighter further from the median. SmokePing pairs the i-th least with the i-th
-greatest of its 20 pings in greys. With hundreds of pings to a column, quantiles are the same. Short
-spans also show the probes themselves. A span without any probes is a shaded gap.
+their middle fifth, lighter further from the median. SmokePing draws a
+grey band from the i-th least to the i-th greatest of its 20 pings. With hundreds of pings in a
+column, a band between two quantiles shows the same. Short spans also show the probes themselves. A
+span without any probes is a shaded gap.
 
 Below, on the same time axis, is the traffic of the interface: down above zero, up below it.
 """

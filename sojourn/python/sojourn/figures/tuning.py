@@ -17,7 +17,7 @@ LOG_FROM = 8
 LOWEST = 0.8
 """The axis of goodput begins at this share of the lowest measured goodput."""
 LEAST_MS = 0.3
-"""The beginning of a logarithmic axis."""
+"""A logarithmic axis ignores smaller delays when it chooses where to begin."""
 
 
 @dataclass(frozen=True)

@@ -129,8 +129,8 @@ def differences(every: Sequence[Facts]) -> list[tuple[str, ...]]:
 def words(
     found: Facts, keys: Sequence[tuple[str, ...]], names: Mapping[str, str] | None = None
 ) -> str:
-    """The values of these keys: "fq_codel, up.rate 5 Mbit/s". One's own classes have their
-    `own_names`."""
+    """The values of these keys: "fq_codel, up.rate 5 Mbit/s". User-defined classes
+    have the names of `own_names`."""
     names = names or {}
     parts = []
     for path in keys:

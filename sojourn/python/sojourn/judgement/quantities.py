@@ -298,7 +298,8 @@ def measure(runs: Sequence[Run], link: str | None = None) -> list[Measured]:
     numbers = [summary(run) for run in runs]
     links: list[str | None] = [link] * len(runs)
     if link is None:
-        # The backlogs are in the numbers; reading a table of each Run would take as long again.
+        # The numbers contain the backlogs. To read them from a table of each Run
+        # would double the time.
         held = [backlogs_of(run.meta, each) for run, each in zip(runs, numbers, strict=True)]
         links = under_study([run.meta for run in runs], held)
     return [

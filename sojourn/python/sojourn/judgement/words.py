@@ -19,7 +19,7 @@ _Of = TypeVar("_Of", Quantity, Difference)
 MOST_CONTESTS = 12
 """With at most this many contests each has its sentences; with more, only the wins are counted."""
 MOST_NAMED = 4
-"""Most quantities named for a Run that is best for several."""
+"""The largest number of quantities named for a Run that is best for several."""
 LEAST_COUNT = 0.02
 """Counts of finished transfers that differ by more, as a share of the larger one, are printed with
 the completion times."""

@@ -40,7 +40,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Lesson:
-    """A lesson; lessons.toml describes the keys."""
+    """A lesson: one table of lessons.toml, with these keys."""
 
     title: str
     question: str

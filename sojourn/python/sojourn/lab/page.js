@@ -32,7 +32,7 @@
     const [, version, body] = /^(\d+)=([\w-]+)$/.exec(text) || [];
     if (!body) throw Error("this link holds no scenario: is it whole?");
     if (+version > VERSION) throw Error(`this link is from a newer lab (version ${version}); this page reads version ${VERSION}`);
-    if (body.length > MOST_LINK) throw Error("this link is longer than the lab takes");
+    if (body.length > MOST_LINK) throw Error("this link is longer than the lab accepts");
     let bytes;
     try {
       const text_ = atob(body.replaceAll("-", "+").replaceAll("_", "/"));
@@ -49,7 +49,7 @@
       }
       bytes = await new Blob(parts).text();
     } catch (error) {
-      throw Error(error instanceof RangeError ? "what this link holds is longer than the lab takes" : "this link is damaged");
+      throw Error(error instanceof RangeError ? "the scenario in this link is longer than the lab accepts" : "this link is damaged");
     }
     let given;
     try { given = JSON.parse(bytes); } catch { throw Error("this link is damaged"); }
@@ -151,7 +151,7 @@
 
   // ------------------------------------------------------------------------------------ the scenario
 
-  let read = null;                      // what the core says of the text
+  let read = null;                      // the core's answer about the text
   let round = 0;                        // of reading: an older answer is not shown
 
   const problems = (list, kind) => list.map(problem => {
@@ -321,7 +321,7 @@
   let shownRuns = [];                   // what each run answered
   let running = [];                     // {hand, id} of those under way
   let attempt = 0;
-  let turnedAt = null;                  // when the slider moved whose picture is awaited
+  let turnedAt = null;                  // when the slider was moved whose result is not drawn yet
 
   const say = (text, wrong) => {
     $$("state").textContent = text;
@@ -502,8 +502,8 @@
   };
   const HEIGHT = 150;
   // A chart is made anew if its names, lines or colours change; otherwise it gets new numbers.
-  // Before the page is changed its width and colours are asked for, once: each question after a change
-  // lays it out anew.
+  // The page's width and colours are read once, before the page is changed, because a read after a
+  // change makes the browser lay out the page again.
   let wanted = [];
   const chart = (title, unit, series, { log = false, steps = false } = {}) => {
     const tables_ = series.map(({ x, y }) => [Array.from(x), Array.from(y, v => (Number.isNaN(v) || (log && v <= 0) ? null : v))]);
@@ -815,7 +815,7 @@
   };
   $$("copy").onclick = async () => {
     const url = `${location.href.split("#")[0]}#${await packed(state)}`;
-    try { await navigator.clipboard.writeText(url); say("the link is in the clipboard; it holds all of this", false); }
+    try { await navigator.clipboard.writeText(url); say("the link is in the clipboard; it contains this whole state", false); }
     catch { location.hash = await packed(state); say("the address of this page is the link", false); }
   };
   $$("save").onclick = () => {

@@ -79,7 +79,7 @@ PICTURES: dict[str, tuple[Callable[[Sequence[Run]], Figure], str]] = {
 }
 """The figures that compare Runs, by their names in page.html, with a description."""
 MOST_SENDERS = 12
-"""Most entries of flows listed below the drawn topology."""
+"""The largest number of entries of flows listed below the drawn topology."""
 MOST_IN_A_ROW = 8
 """With at most this many Runs all check boxes are shown; with more they are folded."""
 

@@ -37,13 +37,13 @@ FEW = 12
 """Up to this many flows are drawn one by one. More are drawn as their median and a band of 80 %."""
 
 MOST_IDLE = 2
-"""Most lines for idle RTTs in addition to the pings."""
+"""The largest number of lines for idle RTTs, in addition to the pings."""
 
 ROOM = 12_000_000
 """Limit for a page's time lines, bytes of base64. Seeds beyond it are left out."""
 
 EVENTS = 50_000
-"""Most ticks of one cause; with more events, several share a tick."""
+"""The largest number of ticks of one cause; with more events, several share a tick."""
 
 
 @dataclass

@@ -3,7 +3,7 @@
 // numbers of buffers (times, values; float32, base64). One window of time is shared by all charts over time.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const COLUMNS = 1200;               // points a window should have before a finer level is taken
+  const COLUMNS = 1200;               // a level with fewer points in the window is replaced by a finer one
   const HEIGHT = 186;
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const root = document.documentElement;
@@ -129,7 +129,7 @@
     u.ctx.fillRect(x0, u.bbox.top, x1 - x0, u.bbox.height);
     u.ctx.restore();
   };
-  // Above the lines, on a background of its own: the line of a limit would cross it.
+  // Names the warm-up above the lines, on a background, because the line of a limit would cross the text.
   const nameWarmup = u => {
     const end = Math.min(data.warmup, view[1]);
     const wide = end > view[0] ? u.valToPos(end, "x", true) - u.valToPos(view[0], "x", true) : 0;
@@ -510,7 +510,7 @@
       out.textContent = from === whole[0] && to === whole[1] ? "all" : `${seconds(from)} to ${seconds(to)}`;
     }
   };
-  // The synchronised charts report the same selection one after the other; the first one is where it was made.
+  // Every synchronised chart reports a selection. Only the first report counts: it is of the chart that was dragged.
   let selecting = false;
   const selected = u => {
     const { left, width: wide } = u.select;

@@ -71,7 +71,7 @@ const saving = (() => {
     };
     write.text(chart.title, 10, 17, chart.ink(), "start", 14);
     out.push(`<g transform="translate(0 ${HEADING})">`);
-    // The axes: uPlot keeps their marks and words in fields of its own (the copy in vendor/ is of one version).
+    // The marks and labels of the axes are in private fields of uPlot. The version in vendor/ is fixed, so they exist.
     const [across, along] = u.axes;
     const marks = (axis, draw) => (axis._splits || []).forEach((value, i) => draw(value, (axis._values || [])[i]));
     marks(across, (value, word) => {

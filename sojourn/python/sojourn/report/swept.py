@@ -29,9 +29,9 @@ from sojourn.sweeps.axes import Setting, logarithmic, scale, written
 from sojourn.sweeps.grid import Grid, SweepCell, of_runs
 
 MOST_CHARTED = 4
-"""Most quantities with charts, the most important first."""
+"""The largest number of quantities with charts, the most important first."""
 MOST_BOXES = 30
-"""Most values of a key with check boxes."""
+"""The largest number of values for which a key has check boxes."""
 
 Settings = tuple[Setting | None, ...]
 

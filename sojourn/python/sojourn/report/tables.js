@@ -39,7 +39,7 @@
     CSV: table => saving.csv(rows(table)),
   };
 
-  // Where the browser has no clipboard for pages of a disk, an area to copy from does.
+  // A browser may deny the clipboard to a page opened from a disk. Then the text is copied from a text area.
   const copy = async text => {
     try {
       await navigator.clipboard.writeText(text);

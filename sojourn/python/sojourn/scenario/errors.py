@@ -13,7 +13,7 @@ from sojourn._core import Problem
 from sojourn.errors import UserError
 
 MOST_PRINTED = 50
-"""Most problems in the message; `ScenarioError.problems` has all."""
+"""The largest number of problems in the message; `ScenarioError.problems` has all."""
 
 __all__ = ["Problem", "ScenarioError"]
 

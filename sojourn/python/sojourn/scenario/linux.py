@@ -1,7 +1,8 @@
 """The parts of a scenario that need Linux: disciplines and congestion controls that the simulator
 lacks.
 
-The core's records (crates/tc, crates/tcp/src/congestion.rs) describe each and say who has it.
+The core's records (crates/tc, crates/tcp/src/congestion.rs) describe each. They
+record whether the simulator has it and whether Linux has it.
 """
 
 from collections.abc import Iterator

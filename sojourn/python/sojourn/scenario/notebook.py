@@ -23,7 +23,7 @@ RADIUS = 22.0
 BEND = 26.0
 """Distance of an arrow's middle from the straight line, px."""
 MOST_LINKS = 40
-"""Most links in a drawing."""
+"""The largest number of links in a drawing."""
 
 Point = tuple[float, float]
 

@@ -40,7 +40,7 @@ ORDER = (
 ALL = "all"
 """Selects every quantity."""
 MOST_LISTED = 16
-"""Most values of a key that are shown side by side."""
+"""The largest number of values of a key that are shown side by side."""
 WITHOUT_SETTINGS = "run"
 """The key of Runs without recorded settings; its values are their labels."""
 _UNITS = {"ms": "_ms", "Mbit/s": "_mbps", "%": "_percent"}
@@ -111,7 +111,7 @@ class Grid:
             for key in among
         }
         found = [key for key in among if len(points) < len(self.distinct(key)) * len(rest[key])]
-        # A single range is recognized by more values than anyone writes down.
+        # A key that alone has more values than anyone would list was drawn from a range.
         return tuple(found or (key for key in among if len(self.distinct(key)) > MOST_LISTED))
 
     @staticmethod

@@ -2,9 +2,9 @@
 
 A number is precise enough if half of its 95 % interval is at most a given share of its mean. Runs
 that compete keep the same seeds, so that they can be compared seed by seed. If one of them needs
-more, all of its contest get as many again as they have. Rounds are few because each round may find
-the interval narrow by chance and stop. So the interval of a number that was stopped in this way
-misses the true value more often than once in twenty times.
+more, the number of seeds is doubled for every Run of its contest. Rounds are few, because each of
+them may find the interval narrow by chance and stop. So the interval of a number that was stopped
+in this way misses the true value more often than once in twenty times.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Lacking:
     """The widest half interval of its numbers, as a share of the mean; infinite: no interval yet.
     Below the wanted share, only competing Runs need more seeds."""
     seeds: tuple[int, ...]
-    """The seeds to add; none: it has the most already."""
+    """The seeds to add; empty: the Run has the largest number already."""
 
 
 def lacking(runs: Sequence[Run], wanted: Precision, link: str | None = None) -> list[Lacking]:
@@ -75,7 +75,7 @@ def _width(cell: SweepCell, key: str) -> float:
 
 
 def as_many_again(run: Run, most: int) -> tuple[int, ...]:
-    """The seeds to add to a Run: as many as it was asked to run, up to the most."""
+    """The seeds that double the number requested for a Run, but no more than `most` in all."""
     count = len(run.meta.seeds_asked)
     first = max(run.meta.seeds_asked) + 1
     return tuple(range(first, min(first + min(count, most - count), SEEDS_END)))
