@@ -87,7 +87,7 @@
       clearInterval(this.watch);
       this.watch = setInterval(() => {
         if (this.waiting.size && performance.now() - this.heard > SILENT_MS) {
-          this.end(`it did not answer for ${SILENT_MS / 1000} s and was ended: too much for a page. Run it in a terminal`);
+          this.end(`the worker did not answer for ${SILENT_MS / 1000} s and was ended: the scenario is too large for a page. Run it in a terminal`);
         }
       }, 500);
     }
