@@ -522,7 +522,9 @@ def test_a_panic_of_the_simulator_is_an_error_with_its_sentence() -> None:
         queue_ns=10**8,
         flow_ns=10**8,
     )
-    with pytest.raises(RuntimeError, match="broke an invariant: a path names a link not there"):
+    with pytest.raises(
+        RuntimeError, match="broke an invariant: a path names a link that does not exist"
+    ):
         _core.run(inconsistent)
 
 

@@ -65,8 +65,8 @@ impl Agenda {
     }
 }
 
-/// The receiver of an epoll event. A token has this number in its upper 32 bits and an index in its
-/// lower 32 bits.
+/// The receiver of an epoll event. An event's token has the receiver's number in its upper 32 bits
+/// and an index in its lower 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum EventTarget {
@@ -201,7 +201,7 @@ impl<'a> Context<'a> {
         let interval = interval as i64;
         let missed = (now - due).max(0) / interval;
         let next = due + (missed + 1) * interval;
-        // A last sample is taken at the end itself.
+        // The task `End` takes the last sample.
         if next < self.plan.duration_ns as i64 {
             self.agenda.at(next, task);
         }

@@ -61,7 +61,7 @@ impl Headers {
         Ok(Headers { taps, captured: Vec::new(), end: plan.duration_ns as i64 })
     }
 
-    /// Returns the taps, to wait for.
+    /// Returns the taps, whose descriptors `run` waits for.
     pub fn taps(&self) -> impl Iterator<Item = &Tap> {
         self.taps.iter().map(|(_, tap)| tap)
     }
@@ -242,7 +242,7 @@ impl<'a> Tracker<'a> {
     }
 }
 
-/// Adds TCP's options to a row. SACK edges are relative to the initial sequence number `begins`.
+/// Adds TCP's options to a row. SACK edges are relative to `initial_seq`.
 fn options(mut left: &[u8], initial_seq: u32, mut row: Row) -> Option<Row> {
     loop {
         let (kind, size) = match left {
@@ -361,7 +361,7 @@ mod tests {
         let ack = segment(&mut tracker, 1, 40_000, &tcp(501, 601, 0x10, &counted[..8]), 0);
         assert_eq!((ack.accecn_e0b, ack.accecn_ceb, ack.accecn_e1b), (Some(7), Some(256), None));
         let cut = packet(1, 40_000, tap::TCP, &tcp(501, 601, 0x10, &[8, 10, 0, 0]), 0);
-        assert_eq!(tracker.row(&cut), None, "an option that leads out of the header");
+        assert_eq!(tracker.row(&cut), None, "an option that ends beyond the header");
         let mut short = packet(1, 40_000, tap::TCP, &tcp(501, 601, 0x10, &counted), 0);
         for length in 0..MAX_BYTES as u8 {
             short.length = length;

@@ -108,8 +108,8 @@ pub struct Part {
 }
 
 impl Part {
-    /// Collects what `write` adds to an archive, with `prefix` before each name, and the index that
-    /// it returns.
+    /// Collects the files that `write` adds to an archive, with `prefix` before each name, and the
+    /// index that `write` returns.
     pub fn new(
         prefix: &'static str,
         write: impl FnOnce(&mut Archive<Vec<u8>>) -> io::Result<serde_json::Map<String, Value>>,

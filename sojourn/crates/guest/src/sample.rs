@@ -64,7 +64,8 @@ pub struct Queues {
     device: device::Rows,
     gauge: gauge::Rows,
     blob: Vec<u8>,
-    /// Position of the latest bytes of (device, handle, parent, options or not).
+    /// Position and length of the latest bytes for (device, handle, parent, whether they are
+    /// options).
     latest: HashMap<(usize, u32, u32, bool), (usize, usize)>,
 }
 

@@ -99,7 +99,7 @@ impl Follower {
         })
     }
 
-    /// Returns all taps, to wait for.
+    /// Returns all taps, whose descriptors `run` waits for.
     pub fn taps(&self) -> impl Iterator<Item = &Tap> {
         self.stages.iter().flat_map(|(_, taps)| taps)
     }
@@ -185,7 +185,7 @@ impl Follower {
     }
 
     /// Returns how many packets one tap may have captured and another not. These are the packets of
-    /// the last blocks, because the taps are closed one after the other when the run has ended.
+    /// the last blocks, because the taps are closed one by one when the run has ended.
     fn cut_off(&self, end: i64) -> u64 {
         let last = self.journeys.rows().map(|row| row.times[0]).max().unwrap_or(NEVER);
         let since = last - 2 * i64::from(tap::RETIRE_MS) * 1_000_000;
@@ -207,8 +207,8 @@ struct Observed {
     ds_after: u8,
 }
 
-/// Returns for each packet the next packet, from itself on, that left the queue: among all packets,
-/// or within its flow.
+/// Returns, for each packet, the first packet that left the queue, starting with the packet itself.
+/// With `in_order` all packets are searched, otherwise those of its flow.
 fn successors(rows: &[Observed], in_order: bool) -> Vec<Option<usize>> {
     let mut next: HashMap<i32, usize> = HashMap::new();
     let mut successors = vec![None; rows.len()];

@@ -365,7 +365,8 @@ impl Watch {
     /// A packet is dropped from the queue.
     pub fn dropped(&mut self, serial: u32, t: i64) {
         let Some(held) = self.take(serial) else { return };
-        // A later packet of the same time may have caused the drop; then it was not refused.
+        // A later packet of the same time may have caused the drop. Then this packet was not
+        // refused.
         let refused = held.enqueued == t && serial == self.newest;
         if held.enqueued == t {
             // It never was in the queue.
@@ -579,7 +580,7 @@ fn passed<W: Write>(watched: &[Watch], archive: &mut Archive<W>) -> io::Result<(
     archive.table("passed", integers.into_iter().chain(real).collect())
 }
 
-/// Writes histograms, one row per bin, with the number of each owner.
+/// Writes histograms, one row per bin. The column `owner` has the index of the link or flow.
 pub fn histograms<'a, W: Write>(
     archive: &mut Archive<W>,
     name: &str,

@@ -3,8 +3,8 @@
 //! The ring should contain just enough bytes that the transmitter never runs dry between two
 //! completions. The discipline can no longer control packets in the ring. The limit grows by the
 //! shortage when the ring ran empty while packets were held back. While the ring stays busy, once a
-//! second the limit falls by the least slack of that second. The host may queue while the queued
-//! bytes are at most the limit, so one packet overshoots.
+//! second the limit falls by the least slack (bytes that were not needed) of that second. The host
+//! may queue while the queued bytes are at most the limit, so one packet overshoots.
 //!
 //! Source: T. Herbert, "bql: Byte Queue Limits" (2011), as in Linux lib/dynamic_queue_limits.c
 //! (dql_completed; hold time 1 s, least limit 0, first limit 0; its clock counts jiffies, here
@@ -14,7 +14,7 @@ use units::{Span, Time};
 
 /// The kernel's jiffy with HZ 250.
 const TICK: Span = Span::from_millis(4);
-/// The slack is subtracted after more jiffies than these (slack_hold_time, 1 s).
+/// The slack is subtracted after more than this many jiffies (slack_hold_time, 1 s).
 const HOLD_TICKS: u64 = 250;
 /// Linux's `DQL_MAX_LIMIT`, bytes.
 const MOST: u64 = 1_879_048_192;
@@ -76,14 +76,14 @@ impl Dql {
 
         let mut limit = self.limit;
         if (over > 0 && !busy) || (previous.over > 0 && before_done) {
-            // Starved: packets were held back, and the ring ran empty, at least of the bytes that
-            // it contained at the previous completion.
+            // Starved: packets were held back, and the ring ran empty, or at least all bytes that
+            // it contained at the previous completion are sent.
             limit += completed.saturating_sub(previous.queued) + previous.over;
             self.forget_slack(now);
         } else if busy && !before_done {
             // Busy all the time: bytes beyond twice this completion were not needed.
             let unneeded = (limit + previous.over).saturating_sub(2 * bytes);
-            // An overshoot counts only for the part of its packet that was within the limit.
+            // Of the packet that overshot, only the bytes within the limit count.
             let within = if previous.over > 0 {
                 previous.last_packet.saturating_sub(previous.over)
             } else {

@@ -16,9 +16,9 @@
 //! Between discipline and transmitter there may be a gate: a shaper, a driver's ring with or
 //! without byte queue limits, or both in this order. Then the discipline is dequeued at the time at
 //! which the gate opened. Packets leave the gate in order, so here too the time of arrival is known
-//! at once. A discipline may hold packets back to a rate of its own (cake). Then the gate opens
-//! only when the discipline releases a packet. If that alone opens the gate, a packet that arrives
-//! at the same nanosecond is enqueued after the dequeue.
+//! at once. A discipline may hold packets back to keep to a rate of its own (cake). Then the gate
+//! opens only when the discipline releases a packet. If nothing else kept the gate closed, a packet
+//! that arrives at the same nanosecond is enqueued after the dequeue.
 //!
 //! Before the discipline there may be a policer, which drops packets that exceed its rate. They
 //! count as arrived at the link, and the discipline never sees them.
@@ -179,8 +179,8 @@ pub struct Link<B> {
     free_at: Time,
     /// The last transmission. Most packets are as long as their predecessor, and take as long.
     last: Transmission,
-    /// It dequeues at the instant at which it becomes free, before arrivals of that instant are
-    /// enqueued, as in ns-2.
+    /// The link dequeues at the instant at which its transmitter becomes free, before arrivals of
+    /// that instant are enqueued, as in ns-2.
     asks_at_once: bool,
     framing: Framing,
     wire: Propagation,
@@ -198,8 +198,8 @@ pub struct Link<B> {
     verdicts: Vec<Verdict<B>>,
 }
 
-/// The transmission of a packet of `ip_bytes`, reused for packets of the same size; NO_BYTES if the
-/// rate changes.
+/// The transmission of a packet of `ip_bytes`, reused for packets of the same size. If the rate
+/// changes over time, `ip_bytes` is NO_BYTES and nothing is reused.
 #[derive(Clone, Copy)]
 struct Transmission {
     ip_bytes: u32,
@@ -245,7 +245,7 @@ pub struct LinkParts<B> {
 struct Gate {
     shaper: Option<Shaper>,
     ring: Option<Box<Ring>>,
-    /// The discipline holds packets back until this time, as last asked (`Qdisc::holds_until`).
+    /// The discipline holds packets back until this time, by the last call of `Qdisc::holds_until`.
     held: Option<Time>,
 }
 
@@ -285,7 +285,7 @@ impl Gate {
         }
     }
 
-    /// Asks the discipline again after a change.
+    /// Asks the discipline again, after a change, until when it holds packets back.
     #[inline]
     fn ask<B: Body>(&mut self, qdisc: &Discipline<B>) {
         if self.held.is_some() {
@@ -326,8 +326,8 @@ impl<B: Body> Link<B> {
         }
     }
 
-    /// From now on it dequeues as soon as it is free, as ns-2's link does, where events of one time
-    /// run in the order in which they were scheduled.
+    /// From now on the link dequeues as soon as its transmitter is free. ns-2's links do so,
+    /// because ns-2 runs events of one time in the order in which they were scheduled.
     pub fn ask_at_once(&mut self) {
         self.asks_at_once = true;
     }
@@ -362,7 +362,7 @@ impl<B: Body> Link<B> {
         }
         // A packet that arrives at the instant at which the transmitter becomes free is enqueued
         // before the dequeue, as in Linux. There the completion's softirq dequeues, after the
-        // timers of that instant. A packet that these timers send dequeues, too.
+        // timers of that instant. A packet that these timers send also causes a dequeue.
         if self.free_at <= now {
             self.send_to_free(packet, now, out);
         } else {
@@ -694,8 +694,8 @@ impl<B: Body> Link<B> {
             let dequeued = self.dequeue(at, out);
             gate.ask(&self.qdisc);
             let Some(mut packet) = dequeued else {
-                // The packets it has dropped may have counted against its rate, or it knows only
-                // now until when it holds packets back.
+                // The packets that the discipline has dropped may have counted against its rate, or
+                // it knows only now until when it holds packets back.
                 if gate.held.is_some_and(|held| held > at) {
                     continue;
                 }

@@ -52,7 +52,7 @@ pub enum Loss {
 pub struct LossLaw {
     law: Loss,
     bad: bool,
-    /// The present state of the four, from 1.
+    /// The current one of the four states, numbered from 1.
     state: u8,
     rng: Rng,
 }

@@ -9,7 +9,8 @@
 //!
 //! - Tokens are ns at the rate (`BytePace`). The burst is a time too, in ticks of 64 ns, rounded
 //!   down as tc rounds it.
-//! - Tokens are counted when a packet conforms, for at most a full bucket's time.
+//! - Tokens are counted when a packet conforms. New tokens are those of at most the time that fills
+//!   the bucket.
 //! - A packet larger than `mtu` is dropped, however many tokens there are.
 //!
 //! Deviations: no peak rate, no average rate, and packets that exceed the rate are dropped, never
@@ -41,7 +42,7 @@ pub struct Policer {
     pace: BytePace,
     room: i64,
     tokens: i64,
-    /// The time at which they were counted.
+    /// The time at which `tokens` were counted.
     counted: Time,
     largest: u32,
     overhead: u32,

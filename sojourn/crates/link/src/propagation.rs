@@ -1,6 +1,6 @@
 //! The wire: its delay and the variation of it, loss, reordering, duplication, slots.
 //!
-//! The words are netem's (tc-netem(8)), and so is the arithmetic: correlated numbers of 32 bits,
+//! The words and the arithmetic are those of netem (tc-netem(8)): correlated numbers of 32 bits,
 //! tables of distributions in 8192ths of a standard deviation, and the counter of `gap`. A packet
 //! that is both lost and doubled arrives once, also as in netem. Each law draws from its own
 //! stream, so that none changes another's draws, and the card of the kernel's guest (simnic) draws
@@ -41,7 +41,7 @@ pub struct Impairments {
     pub ecn: Option<EcnRemark>,
 }
 
-/// An action of a box on the path on ECN fields; no box should have one (RFC 9331, section
+/// A change that a box on the path makes to ECN fields. No box should make one (RFC 9331, section
 /// 5.4.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum EcnRemark {
@@ -94,7 +94,7 @@ pub struct DelayJitter {
     /// ns: for `uniform` the greatest deviation in either direction, for others the standard
     /// deviation.
     pub scale_ns: u64,
-    /// The correlation with the packet before.
+    /// The correlation with the preceding packet's draw.
     pub correlation: u32,
     /// The distribution.
     pub distribution: Distribution,
@@ -108,9 +108,9 @@ pub enum Distribution {
     Uniform,
     /// Normal, cut at four standard deviations.
     Normal,
-    /// Pareto with a tail exponent of 3, minus its mean, cut at four.
+    /// Pareto with a tail exponent of 3, minus its mean, cut at four standard deviations.
     Pareto,
-    /// A quarter of Normal plus three quarters of Pareto, of the same rank.
+    /// A quarter of the quantile of Normal plus three quarters of the same quantile of Pareto.
     ParetoNormal,
 }
 
@@ -121,7 +121,7 @@ pub enum Distribution {
 pub struct Reordering {
     /// In units of 2^-32.
     pub probability: u64,
-    /// The correlation with the draw before.
+    /// The correlation with the preceding draw.
     pub correlation: u32,
     /// At least `gap - 1` packets are delayed between two that aren't.
     pub gap: u32,
@@ -133,7 +133,7 @@ pub struct Reordering {
 pub struct Duplication {
     /// In units of 2^-32.
     pub probability: u64,
-    /// The correlation with the draw before.
+    /// The correlation with the preceding draw.
     pub correlation: u32,
 }
 
@@ -258,7 +258,7 @@ impl Impairments {
     }
 }
 
-/// Numbers of 32 bits, each correlated with the one before (netem's get_crandom).
+/// Numbers of 32 bits, each correlated with its predecessor (netem's get_crandom).
 #[derive(Clone, Debug)]
 struct Correlated {
     rho: u32,
@@ -317,7 +317,7 @@ struct Law {
     delayed: u32,
     /// The latest arrival of the packets that keep their order.
     in_order: Time,
-    /// The last or next slot to open, and its remaining room.
+    /// The time at which the last or next slot opens, and its remaining room.
     slot_opens: Time,
     slot_packets: u64,
     slot_bytes: i64,

@@ -218,7 +218,7 @@ fn drive(spec: &Spec, arrivals: &Arrivals, punctual: bool, wakeups: &[u64], end:
 const HOUR: u64 = 3_600_000 * MS;
 
 fn any_arrivals() -> impl Strategy<Value = Arrivals> {
-    // Bursts and pauses: three in four packets arrive together with the one before.
+    // Bursts and pauses: three in four packets arrive together with their predecessor.
     let gap = prop_oneof![3 => Just(0u64), 1 => 0..8 * MS];
     prop::collection::vec((gap, 40u32..=1500), 1..200).prop_map(|packets| {
         let mut at = 0;
@@ -491,8 +491,8 @@ fn what_comes_as_the_transmitter_becomes_free_or_below_a_shaper_finds_the_discip
     let order = |ring, shaper, comes: u64| {
         let mut link = Spec { qdisc: fq_codel.clone(), ring, shaper, ..Spec::plain() }.link();
         let mut log = Log::default();
-        // A packet of flow 1 is in transmission until 1 ms, and its quantum is spent. Then one of
-        // flow 2 is; during that transmission one packet of flow 1 arrives and one of flow 3.
+        // A packet of flow 1 is in transmission until 1 ms, and its quantum is spent. Then a packet
+        // of flow 2 is in transmission; meanwhile a packet of flow 1 and one of flow 3 arrive.
         for (body, flow, at) in [(0, 1, 0), (1, 2, comes), (2, 1, comes), (3, 3, comes)] {
             let packet =
                 Packet { enqueued: Time::ZERO, flow, size: 1500, ds: DsField::BEST_EFFORT, body };

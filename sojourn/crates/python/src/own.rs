@@ -1,5 +1,5 @@
-//! User-defined code, of a discipline or a congestion control, as compiled code, and the only
-//! `unsafe` of this crate: calls of C functions by their addresses.
+//! The compiled code of user-defined disciplines and congestion controls. It has the only `unsafe`
+//! of this crate: calls of C functions by their addresses.
 //!
 //! `sojourn.own` compiles a Python class by numba and passes the addresses of its functions, the
 //! bytes of its state at its start, and its shape; see `_core.pyi`. Why a call is sound:
@@ -43,11 +43,11 @@ pyo3::create_exception!(
     sojourn._core,
     OwnCodeError,
     pyo3::exceptions::PyException,
-    "User-defined code failed: (file, class, what it was asked, when in ns, its answer or None, \
+    "User-defined code failed: (file, class, function, time of its call in ns, its answer or None, \
      why, line)."
 );
 
-/// A user's code's failure as Python's exception, if the panic is one.
+/// The failure of user-defined code as Python's exception, if the panic is such a failure.
 pub fn raised(panic: &(dyn std::any::Any + Send)) -> Option<PyErr> {
     if let Some(failure) = panic.downcast_ref::<OwnFailure>() {
         return Some(of_discipline(failure));
@@ -55,7 +55,7 @@ pub fn raised(panic: &(dyn std::any::Any + Send)) -> Option<PyErr> {
     panic.downcast_ref::<OwnControlFailure>().map(of_control)
 }
 
-/// The answer is the name and the value of the variable that it set.
+/// The answer is the name and the value of the invalid variable that the code set.
 fn of_control(failure: &OwnControlFailure) -> PyErr {
     let [file, class] = failure.law.clone();
     let [why, line] = failure.failed;
@@ -83,7 +83,7 @@ impl OwnCode {
 
 #[pymethods]
 impl OwnCode {
-    /// `functions`: addresses by the question that each answers; a missing one has the usual
+    /// `functions`: addresses by the names of the functions. A missing function gives the default
     /// answer.
     #[new]
     #[pyo3(signature = (functions, state, owner, *, queues, limit, timer = None, bypass = false))]

@@ -22,8 +22,8 @@ pub fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
     }
 }
 
-/// Parses a value; `unlike` is the error for a value that no document can contain, by Python's
-/// text.
+/// Parses a value; `unlike` makes the error for a value that no document can contain; its argument
+/// is Python's text of the value.
 fn read<T>(
     value: &Bound<'_, PyAny>,
     unlike: impl FnOnce(&str) -> Wrong,
@@ -122,7 +122,7 @@ fn format_probability(fraction: f64) -> String {
     quantity::format_probability(fraction)
 }
 
-/// Adds all of it to the module.
+/// Adds the functions and constants to the module.
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("UNITS", quantity::units().collect::<Vec<_>>())?;
     module.add("MAX_DURATION", quantity::MAX_DURATION)?;

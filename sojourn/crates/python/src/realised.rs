@@ -1,7 +1,8 @@
 //! A realised scenario for Python: frozen values, each wrapping the core's value with its parts as
 //! attributes.
 //!
-//! A new field of a core's struct does not compile here until it is exposed or left out by name.
+//! If a struct of the core gets a new field, this file does not compile until the field is exposed
+//! or left out by name.
 
 use crate::json::json_to_python;
 use crate::tc::{LinkLayer, Police, Qdisc, Shaper};
@@ -38,7 +39,7 @@ pub struct Realised {
 impl Realised {
     /// The value with its parts.
     pub fn of(py: Python<'_>, run: Run) -> PyResult<Realised> {
-        // With a hundred thousand of them Ctrl-C must not wait for the last.
+        // With a hundred thousand links or flows, Ctrl-C must not wait for the last.
         let links: PyResult<Vec<_>> = run
             .links
             .iter()

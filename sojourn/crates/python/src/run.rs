@@ -22,7 +22,7 @@ pyo3::create_exception!(
 
 /// Events between two checks of the clock: a few milliseconds.
 const SLICE: u64 = 1 << 16;
-/// The same with a user's code, which may take a tenth of a second for each.
+/// The same with user-defined code, which may take a tenth of a second for each event.
 const OWN_SLICE: u64 = 1 << 4;
 /// Wall time between two calls of the progress function.
 const PROGRESS_EVERY: Duration = Duration::from_millis(50);
@@ -40,8 +40,8 @@ pub fn run(
     let has_own = own.is_some() || controls.is_some();
     let slice = if has_own { OWN_SLICE } else { SLICE };
     let scenario = simulated(realised, own, controls)?;
-    // A panic is a broken invariant of this crate; Python's `except Exception` must not take it for
-    // an exit request.
+    // A panic is a broken invariant of the simulator. It becomes an exception that Python's `except
+    // Exception` catches; PyO3's own PanicException is a BaseException, like an exit request.
     let outcome =
         py.detach(|| catch_unwind(AssertUnwindSafe(|| drive(&scenario, slice, progress.as_ref()))));
     let tables = outcome.map_err(thrown)??;
@@ -85,7 +85,7 @@ fn simulated(
     Ok(scenario)
 }
 
-/// Gives a user's discipline its code, by its words.
+/// Gives a user-defined discipline its compiled code: the entry of `own` for its words.
 pub fn give_code(params: &mut qdisc::Params, words: &str, own: &HashMap<String, Py<OwnCode>>) {
     if let qdisc::Params::Own(params) = params {
         params.code.0 = own.get(words).map(|code| code.get().program());

@@ -236,7 +236,7 @@ pub struct Scenario(Loaded);
 
 type Open = Py<PyAny>;
 
-/// A trace's bytes by a function of Python's, which raises OSError with the reason.
+/// A trace's bytes, read by a Python function. The function raises OSError with the reason.
 fn opened(open: Option<&Open>, name: &str) -> Result<Vec<u8>, String> {
     let Some(open) = open else { return scenario::no_file(name) };
     Python::attach(|py| {

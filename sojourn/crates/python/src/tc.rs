@@ -481,7 +481,7 @@ fn cells_of(word: &str) -> PyResult<Cells> {
     [Cells::None, Cells::Atm, Cells::Ptm]
         .into_iter()
         .find(|cells| layer::cells_word(*cells) == word)
-        .ok_or_else(|| PyValueError::new_err(format!("no cells {word:?}")))
+        .ok_or_else(|| PyValueError::new_err(format!("{word:?} is not a kind of cells")))
 }
 
 /// See `_core.pyi`.

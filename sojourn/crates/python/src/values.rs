@@ -5,8 +5,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 
-/// A plain value; an object with canonical words (a discipline) becomes them. `None` inside a table
-/// is a missing key.
+/// A plain value; an object with canonical words (a discipline) becomes these words. `None` inside
+/// a table is a missing key.
 pub fn value_of(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if value.is_instance_of::<PyBool>() {
         return Ok(Value::Bool(value.extract()?));
@@ -35,7 +35,7 @@ pub fn value_of(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(text) = value.getattr("text") {
         return value_of(&text);
     }
-    Err(PyTypeError::new_err(format!("a scenario has no {}", value.get_type().name()?)))
+    Err(PyTypeError::new_err(format!("a scenario can't contain a {}", value.get_type().name()?)))
 }
 
 /// The same for a table.

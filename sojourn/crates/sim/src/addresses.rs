@@ -1,10 +1,10 @@
 //! Host and connection numbers: which ends of flows are one host, and which flows are one
 //! connection. They are for disciplines that share by host or by flow.
 //!
-//! An end that the scenario names is the host of that name. For the other ends the rule is that of
-//! the kernel's guest for addresses (engine/kernel/plan/guest_plan.py). Ends at one node are one
-//! host if delay, jitter and TCP settings are the same, and the links on the path to them. A flow
-//! without TCP uses the first host that differs from its own in TCP only.
+//! An end that the scenario names is the host of that name. The other ends follow the rule by which
+//! the kernel's guest assigns addresses (engine/kernel/plan/guest_plan.py). Ends at one node are
+//! one host if their delay, jitter, TCP settings and the links on the path to them are the same. A
+//! flow without TCP uses the first host that differs from its own in TCP only.
 //!
 //! Flows in a tunnel are one connection between two hosts, the tunnel's ends.
 

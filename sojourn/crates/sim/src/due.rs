@@ -3,7 +3,7 @@
 use std::ops::Range;
 use units::Time;
 
-/// The number of parts in a block.
+/// The number of parts (hosts or links) in a block.
 const BLOCK: usize = 64;
 
 /// The times, and the earliest of each block of them.

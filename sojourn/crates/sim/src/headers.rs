@@ -63,7 +63,8 @@ fn first_byte(segment: u32, of: &TcpHeaders) -> u32 {
     (of.first_byte(segment) as u32).wrapping_add(1)
 }
 
-/// The ms, no later than `at`, of which the model stores the lowest 16 bits.
+/// The last ms no later than `at` whose lowest 16 bits are `low`, which is all that the model
+/// stores.
 fn whole_millis(low: u16, at: u64) -> u64 {
     let now = at / 1_000_000;
     (now - u64::from((now as u16).wrapping_sub(low))) & 0xffff_ffff

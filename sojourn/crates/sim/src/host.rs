@@ -2,7 +2,8 @@
 //!
 //! A host receives packets and the time, and sends packets. A packet's direction determines the
 //! end: even five-tuple numbers run from the source to the far end, odd numbers back. The two ends
-//! exchange only packets: one may be ahead of the other by as much time as a packet takes.
+//! exchange only packets: one end may be ahead of the other by the time that a packet takes between
+//! them.
 
 use crate::payload::{
     Envelope, Parcel, SackPool, kind, pack_ack, pack_segment, unpack_ack, unpack_segment,
@@ -146,7 +147,7 @@ struct TcpCold {
     /// Further transfers.
     next: Option<Next>,
     rng: Rng,
-    /// The generator of each connection's congestion control stream.
+    /// Draws the random stream of each connection's congestion control.
     congestion: Rng,
 }
 
@@ -154,7 +155,8 @@ struct TcpCold {
 enum Next {
     /// Another transfer of a drawn size, after a drawn pause.
     Transfer(Draw, Draw),
-    /// The next object of a web page; at the page's end it waits for the others (`pages`).
+    /// The next object of a web page. At the page's end the connection waits for the page's other
+    /// connections (`pages`).
     Object(Share),
     /// The next segment of a video.
     Segment(Player),

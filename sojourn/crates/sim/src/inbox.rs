@@ -74,7 +74,7 @@ impl Inbox {
     }
 
     /// Puts the packets in order of time and sender. Among packets of one sender at one instant a
-    /// lot decides, a new one each time, which is drawn for the `host` of their flow. Packets of
+    /// lot decides. Each `host` (of a packet's node) draws a new lot at each instant. Packets of
     /// one host keep the order in which they were pushed.
     #[inline]
     pub fn put_in_order(&mut self, began: Time, host: impl Fn(u32) -> u32) {

@@ -1,4 +1,4 @@
-//! The random time by which a flow's packets leave their host later, which breaks phase effects.
+//! The random delay with which a flow's packets leave their host. It breaks phase effects.
 
 use crate::scenario::FlowSpec;
 use units::{Rng, Span, Time};
@@ -22,7 +22,7 @@ impl Jitter {
         })
     }
 
-    /// The time at which a packet leaves that is sent now.
+    /// The time at which a packet that is sent now leaves its host.
     pub fn leaves_at(&mut self, now: Time) -> Time {
         self.last = self.last.max(now + Span(self.rng.below(self.most)));
         self.last

@@ -48,7 +48,7 @@ impl Lanes {
         (self.lanes.len() - 1) as u32
     }
 
-    /// Places a packet; returns its node, which it keeps until it is taken.
+    /// Places a packet; returns its node. The packet keeps the node until it is taken.
     #[inline]
     pub fn place(&mut self, packet: Parcel) -> u32 {
         let node = self.free;
@@ -83,8 +83,8 @@ impl Lanes {
         place.packet
     }
 
-    /// A placed packet enters a lane, after those that arrive by then. Returns whether it is the
-    /// first in the lane.
+    /// A placed packet enters a lane, behind the packets that arrive no later. Returns whether it
+    /// is the first in the lane.
     #[inline]
     pub fn push(&mut self, number: u32, arrives: Time, node: u32) -> bool {
         let entered = &mut self.nodes[node as usize];
@@ -148,7 +148,7 @@ impl Lanes {
         packet
     }
 
-    /// Removes the next packet of a lane that has one; returns its node, which it keeps.
+    /// Removes the next packet of a lane that has one; returns its node. The packet keeps the node.
     #[inline]
     pub fn pop(&mut self, lane: u32) -> u32 {
         let lane = &mut self.lanes[lane as usize];

@@ -9,9 +9,9 @@
 //! Order at one instant: flows are sampled. A host's timers expire, then its packets arrive. A link
 //! enqueues arriving packets: from wires, then from TCP, then from programs. A lot decides the
 //! order among several hosts, a new lot at each instant, so that no host is always first. Then the
-//! link dequeues. Queues are sampled. Events without any delay, over a path without delay, happen
-//! in a further pass over hosts and links. `plain`, in tests, is the same simulator with a list of
-//! events.
+//! link dequeues. Queues are sampled. Events that another event causes at the same instant, over a
+//! path without delay, happen in a further pass over hosts and links. `plain`, in tests, is the
+//! same simulator with a list of events.
 //!
 //! Each random quantity has its own stream, named after the thing that it belongs to.
 //!
@@ -145,7 +145,7 @@ impl Sim {
     pub fn new(scenario: &Scenario) -> Sim {
         let links = scenario.links.len() as u32;
         let mut named = scenario.flows.iter().flat_map(|flow| flow.path.iter().chain(&flow.back));
-        assert!(named.all(|&link| link < links), "a path names a link not there");
+        assert!(named.all(|&link| link < links), "a path names a link that does not exist");
         let addresses = OnceCell::new();
         let compute = || addresses::hosts(&scenario.flows, &scenario.links);
         let hosts = || addresses.get_or_init(compute).clone();
@@ -375,7 +375,7 @@ struct Drive {
     rate_change: Time,
     /// Whether arriving packets are put in order.
     in_order: bool,
-    /// Whether the link is plain and nothing but it sees its packets.
+    /// Whether the link is plain, and neither its discipline nor the recorder reads the packets.
     plain: bool,
 }
 

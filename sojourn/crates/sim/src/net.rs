@@ -25,8 +25,8 @@ struct Route {
     extra: Span,
     /// The kind of sender.
     sender: Sender,
-    /// Packets leave their host later by a random time, and wait for it in a lane to the first
-    /// link.
+    /// The random delay with which packets leave their host, and the lane to the first link in
+    /// which they wait for that delay.
     jitter: Option<Box<(Jitter, u32)>>,
 }
 
@@ -229,7 +229,8 @@ impl Net {
 pub struct Lookahead {
     /// Every link once.
     pub order: Vec<u32>,
-    /// A packet from a part to a part that ran before it arrives no sooner than this.
+    /// The longest window. A packet from one part to a part that runs earlier in a window takes at
+    /// least this long.
     pub window: Span,
 }
 
@@ -268,8 +269,8 @@ fn places(links: usize, leads_to: &BTreeSet<(usize, usize)>) -> Vec<usize> {
     let mut before = vec![0; links];
     leads_to.iter().for_each(|&(_, to)| before[to] += 1);
     let mut place = vec![usize::MAX; links];
-    // Extended, not collected: collecting would sort first, with code that the lab's page would
-    // contain.
+    // `extend`, not `collect`: `collect` sorts first, and the code of that sort would make the
+    // lab's page larger.
     let (mut ready, mut unplaced) = (BTreeSet::new(), BTreeSet::new());
     ready.extend((0..links).filter(|&link| before[link] == 0));
     unplaced.extend(0..links);
@@ -300,8 +301,9 @@ fn may_hold(qdisc: &Params) -> bool {
     !matches!(qdisc, Pfifo(_) | Bfifo(_) | PfifoHeadDrop(_) | PfifoFast(_) | Codel(_) | FqCodel(_))
 }
 
-/// For each link, whether arriving packets are put in order. That is unnecessary if no packet meets
-/// another, since packets of one flow stay in order anyway, unless each packet is recorded.
+/// For each link, whether arriving packets are put in order. That is unnecessary if no packet at
+/// the link can affect another and packets are not recorded: packets of one flow stay in order
+/// anyway.
 pub fn in_order(scenario: &Scenario) -> Vec<bool> {
     let paths = scenario.flows.iter().flat_map(|flow| [&flow.path, &flow.back]);
     let mut leads_on: BTreeSet<u32> = BTreeSet::new();

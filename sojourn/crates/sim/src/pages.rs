@@ -1,8 +1,9 @@
 //! Web pages: the connections of a browser, which wait for each other at a page's end.
 //!
-//! All flows of a `[[flow]]` entry of kind web belong to one browser. Each fetches its objects one
-//! after another. When the last object of all has arrived the page is complete; the next page
-//! begins after a pause, at the earliest at the end of the window of time.
+//! All flows of a `[[flow]]` entry of kind web belong to one browser. Each flow is a connection,
+//! which fetches its objects one after another. When all connections have fetched their objects,
+//! the page is complete. The next page begins after a pause, but not before the end of the
+//! simulator's window of time.
 
 use crate::host::{Host, Transfer};
 use crate::scenario::{FlowSpec, Traffic};

@@ -93,7 +93,8 @@ impl Parcel {
         self.kind & kind::MASK
     }
 
-    /// Marks it as doubled by a wire, except for TCP, which detects it.
+    /// Marks the packet as doubled by a wire. Packets of TCP need no mark, since TCP detects
+    /// copies.
     pub fn mark_twin(&mut self) {
         if !matches!(self.kind(), kind::DATA | kind::ACK) {
             self.kind |= kind::TWIN;
@@ -129,7 +130,7 @@ impl Body for Slip {
     #[inline]
     fn connection(&self, flow: u32) -> u64 {
         if self.tunnel > 0 {
-            // Both directions of a tunnel are connections, as both directions of a flow are.
+            // Each direction of a tunnel is a connection, as each direction of a flow is.
             return u64::from(self.tunnel) << 40 | u64::from(flow & 1);
         }
         u64::from(self.epoch) << 32 | u64::from(flow)

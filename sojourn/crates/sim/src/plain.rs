@@ -56,7 +56,8 @@ struct Plain<'a> {
     now: (Time, u32, Turn),
     places: Vec<u32>,
     jitters: Vec<Option<Jitter>>,
-    /// Numbers of wires, and of paths that packets take late to a link, by their start.
+    /// Numbers of wires between links, and of the ways by which late packets of a direction reach
+    /// their first link, by start and link.
     ways: BTreeMap<(Origin, u32), u64>,
 }
 
@@ -217,7 +218,8 @@ impl<'a> Plain<'a> {
                 Some(_) => Sender::Kernel,
                 None => Sender::Program,
             };
-            // By host, the far end before the source; then packets of a path.
+            // Packets that leave at once are ordered by host, the far end before the source. Late
+            // packets follow, by the number of their way.
             let origin = match late {
                 None => (packet.flow ^ 1).into(),
                 Some(_) => 1 << 32 | self.ways[&(Origin::Late(packet.flow), first)],
@@ -354,7 +356,8 @@ impl<'a> Plain<'a> {
     }
 
     /// Enters an event. An event that is due now runs in this pass if its turn is later in the
-    /// pass, or if it is the present one and `own`. Otherwise it runs in the next pass.
+    /// pass, or if its turn is the present one and `own` is true. Otherwise it runs in the next
+    /// pass.
     fn enter_step(&mut self, at: Time, turn: Turn, step: Step, packet: Option<Parcel>, own: bool) {
         let (now, pass, current) = self.now;
         let pass = match at == now {
@@ -400,15 +403,16 @@ fn difference(left: &[Table], right: &[Table]) -> Option<String> {
     })
 }
 
-/// Half of the scenarios record no packets: then a link on which no packets meet is not put in
-/// order.
+/// Half of the scenarios record no packets: then the packets of a link on which none meet are not
+/// put in order.
 fn recorded_or_not(mut scenario: Scenario) -> Scenario {
     scenario.record.packets = scenario.seed.is_multiple_of(2);
     scenario.record.headers = scenario.record.packets;
     scenario
 }
 
-/// Pages as transfers: a window decides the earliest start of the next page (`pages`).
+/// Replaces pages by transfers. The earliest start of a page depends on the windows (`pages`),
+/// which this simulator does not have.
 fn without_pages(mut scenario: Scenario) -> Scenario {
     for flow in &mut scenario.flows {
         if let Traffic::Transfers { objects, .. } = &mut flow.traffic {

@@ -116,8 +116,8 @@ impl Recorder {
     }
 
     /// Sets the least round trip of each flow: propagation and the transmission of a full packet
-    /// and of its reply. It is one-way without replies, and none if a link on the path never sends
-    /// the packet.
+    /// and of its reply. Without replies it is the one-way delay. It is `None` if a link on the
+    /// path never sends the packet.
     pub fn set_base_rtts(&mut self, base_rtts: Vec<Option<u64>>) {
         self.base_rtts = base_rtts;
     }
@@ -132,7 +132,7 @@ impl Recorder {
         self.keep_packets || self.headers.is_some()
     }
 
-    /// The record of a link, of which no departure is recorded.
+    /// The record of a link whose single departures are not recorded.
     #[inline]
     pub fn link(&mut self, link: u32) -> &mut LinkRecord {
         &mut self.links[link as usize]
@@ -169,7 +169,7 @@ impl Recorder {
     pub fn verdict(&mut self, link: u32, verdict: &Verdict<Slip>, now: Time) {
         let record = &mut self.links[link as usize];
         let (flow, bytes, cause, marked) = match *verdict {
-            // Behind the queue.
+            // These packets were dropped behind the queue.
             Verdict::Dropped(packet, cause @ (Cause::Wire | Cause::Replay)) => {
                 record.lost += 1;
                 (packet.flow, packet.size, cause, 0)

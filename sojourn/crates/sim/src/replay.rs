@@ -1,20 +1,21 @@
 //! Replays recorded arrivals through one link: no hosts, no windows, the packets arrive at their
 //! recorded times.
 //!
-//! The link's decision on each packet is recorded. It is compared with the decision of another
-//! queue on the same packets: the Linux kernel's, recorded at both of its sides.
+//! The link's decision on each packet is recorded. The caller compares it with the decision of
+//! another queue on the same packets: a queue of the Linux kernel, recorded before and after it.
 //!
-//! Events of one instant have some order, and a packet that arrives as another leaves may find room
-//! or none. The simulator lets the other packet leave first. If the recording has another order
+//! The order of events at one instant matters: a packet that arrives as another leaves may find
+//! room or none. The simulator lets the leaving packet go first. If the recording has another order
 //! (`Arrival::after`), the arriving packet is enqueued just before. A kernel is sometimes late,
-//! because of other work at the same instant, and so are changes of its link's rate, so an instant
-//! is `GRAIN` wide.
+//! because of other work at the same instant, and so are changes of its link's rate. So events
+//! within `GRAIN` count as one instant.
 //!
-//! Some disciplines draw. With the recorded queue's outcome (`Arrival::replay_hint`) the simulated
-//! one does the same wherever its law allows both, and reports how likely that was. Where its law
-//! allows one outcome only, the law decides. Disciplines that draw as packets leave ask the packet
-//! (`ReplayHints::replay_hint`). The hashing fq_codel uses the recorded hash of each flow
-//! (`Arrival::hash`), so that flows share a queue if they shared one in the kernel.
+//! Some disciplines draw random numbers. Where the simulated discipline's law allows either
+//! outcome, the discipline takes the recorded one (`Arrival::replay_hint`), and reports how likely
+//! that was. Where its law allows one outcome only, the law decides. Disciplines that draw on
+//! departure ask the packet for its outcome (`ReplayHints::replay_hint`). fq_codel, which hashes
+//! flows, uses the recorded hash of each flow (`Arrival::hash`), so that flows share a queue if
+//! they shared one in the kernel.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -49,8 +50,8 @@ pub struct Arrival {
     /// Bytes of the kernel's memory that it took; `None`: those of a datagram of its size. For
     /// fq_codel and cake.
     pub truesize: Option<u32>,
-    /// The number of packets that the recorded queue had sent before it sent or dropped this one,
-    /// or `u64::MAX`.
+    /// The number of packets that the recorded queue had sent before it sent or dropped this one;
+    /// `u64::MAX`: it still queues this one.
     pub place: Option<u64>,
     /// The numbers of its source and its destination host; `None`: unknown, so each flow has its
     /// own hosts.
@@ -137,8 +138,8 @@ pub struct Decision {
     /// On arrival the discipline's average (RED: bytes), or its probability; on departure its count
     /// (CoDel); NaN without any of these.
     pub state: f64,
-    /// The probability that a discipline that draws dropped or marked it, given no drop or mark
-    /// since the last one; NaN elsewhere.
+    /// The probability with which a discipline that draws drops or marks this packet, given that
+    /// all packets since the last drop or mark passed; NaN for other disciplines.
     pub chance: f64,
     /// Whether the draw was a drop or mark; `None`: the recording decided.
     pub drew: Option<bool>,
@@ -158,7 +159,7 @@ pub enum Action {
 pub struct Replayed {
     /// The decision on each arrival, in their order.
     pub decisions: Vec<Decision>,
-    /// For each draw that the recording does not show: the number of packets sent before.
+    /// For each draw that the recording does not show: the number of packets sent before the draw.
     pub unseen: Vec<u64>,
 }
 
@@ -263,8 +264,7 @@ impl Replay {
         self.link.next_event().filter(|next| *next < Time::NEVER)
     }
 
-    /// Advances until a packet leaves or none does: a drop happens when the packet behind it
-    /// leaves.
+    /// Runs the link's next event, at `next`, and records its results.
     fn advance(&mut self, next: Time) {
         self.link.advance(next, &mut self.log);
         self.now = self.now.max(next);

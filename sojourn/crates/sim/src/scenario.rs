@@ -1,9 +1,8 @@
 //! A realised scenario: integers, every link and every flow written out, nothing left to choose.
 //!
 //! The crate `scenario` makes it from the text with its units, defaults, sweeps and draws (start
-//! times, RTTs). There a link's discipline and a flow's TCP endpoints have the types `Q` and `T` of
-//! a scenario, which include those that only Linux has. The simulator uses its own parameters for
-//! both.
+//! times, RTTs). There the types `Q` of a link's discipline and `T` of a flow's TCP endpoints
+//! include those that only Linux has. The simulator uses its own parameters for both.
 
 use link::{RateStep, Schedule};
 use qdisc::{CardQueues, DsField, Params};
@@ -18,7 +17,7 @@ use units::Time;
 pub struct Scenario<Q = Params, T = TcpParams> {
     /// Length of the run, ns.
     pub duration_ns: u64,
-    /// Left out of totals and histograms, ns from the start.
+    /// Length of the warm-up, ns from the start: totals and histograms exclude it.
     pub warmup_ns: u64,
     /// Seed of every random stream of the run.
     pub seed: u64,

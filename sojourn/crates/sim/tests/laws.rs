@@ -96,7 +96,7 @@ proptest! {
         let whole = run(&scenario);
         let mut sim = Sim::new(&scenario);
         while !sim.run(slice) {}
-        // Debug text compares NaN with NaN.
+        // The debug texts of two NaN are equal.
         prop_assert_eq!(format!("{:?}", sim.into_tables()), format!("{:?}", whole.0));
     }
 
@@ -125,7 +125,7 @@ proptest! {
 }
 
 #[test]
-#[should_panic(expected = "a path names a link not there")]
+#[should_panic(expected = "a path names a link that does not exist")]
 fn an_inconsistent_scenario_is_a_panic_with_a_sentence() {
     let ping = flow("ping", Traffic::Ping { interval_ns: 20 * MS, packet_bytes: 84 });
     run(&common::scenario(S, vec![link("down", 0, 10 * MS, common::pfifo(1))], vec![ping]));
@@ -237,7 +237,8 @@ fn ten_years_are_a_third_of_a_second_a_billion_times_slower() {
         let seconds = run(&seconds);
         for (table, years) in seconds.0.iter().zip(&years.0) {
             if matches!(table.name, "engine" | "sojourn" | "rtt") {
-                // Except the engine's own, and bins, which are not a billion times as wide.
+                // The engine's own table is not compared, nor are bins, which are not a billion
+                // times as wide.
                 continue;
             }
             for (name, _) in &table.columns {

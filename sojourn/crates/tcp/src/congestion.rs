@@ -1,5 +1,5 @@
-//! The names of congestion controls: which engines implement each, and the nearest control of the
-//! simulator to each that it lacks.
+//! The names of congestion controls: which engines implement each, and for each control that the
+//! simulator lacks its nearest control.
 //!
 //! The names are those in the kernel. Only the engines with Linux run the controls that the
 //! simulator lacks.

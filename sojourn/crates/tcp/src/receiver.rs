@@ -18,8 +18,8 @@
 //! name. Deviations: data beyond the offered window is accepted. The handshake's RTT replaces
 //! Linux's srtt. Without a handshake, compressed SACKs use twice the least one-way delay, and all
 //! other uses take the least delay plus that of the first segment. A compressed SACK leaves
-//! tcp_comp_sack_slack_ns late, the most that Linux allows its timer and the lateness on an idle
-//! machine.
+//! tcp_comp_sack_slack_ns late. Linux allows its timer no more than that, and on an idle machine
+//! the timer is that late.
 
 mod accurate;
 mod exact;
@@ -347,8 +347,8 @@ impl Receiver {
         }
         self.window.on_out_of_order(self.ofo.bytes_beyond(self.rcv_nxt));
         if before.is_some() {
-            // That ACK has served the scheduled one (inet_csk_ack_scheduled): the next segment's
-            // ACK reports this segment.
+            // That ACK takes the place of the scheduled one (inet_csk_ack_scheduled): the next
+            // segment's ACK reports this segment.
             return before;
         }
         if !at_once && !self.policy.in_quickack_mode() && self.compression.compresses(self.rcv_nxt)

@@ -9,7 +9,7 @@
 //! outstanding data counts as lost and is retransmitted in slow start, unless F-RTO finds the
 //! timeout spurious.
 //!
-//! In flight (pipe) are always `nxt - una - sacked_out - to_retransmit` segments (see
+//! The number of segments in flight (pipe) is always `nxt - una - sacked_out - to_retransmit` (see
 //! `scoreboard`), less the duplicate ACKs if there is no SACK. A segment may leave while pipe <
 //! cwnd. Each window of data reduces cwnd once, however many signals arrive; `recover` is the end
 //! of that window. A needless reduction is undone (see `undo`).

@@ -612,8 +612,8 @@ p.timers.min_rto_ns = 1_000_000_000;
     }
 }
 
-/// A connection that has agreed on AccECN, run to its end. `None` if its SYNs were lost and it has
-/// not.
+/// A connection that has agreed on AccECN, run to its end. `None` if its SYNs were lost, so that it
+/// did not agree.
 fn with_accurate_feedback(params: TcpParams, bytes: u64, channel: Channel) -> Option<World> {
     let params = params.with(|p| (p.ecn, p.accecn) = (true, true));
     let mut world = World::new(params, Some(bytes), channel);

@@ -132,7 +132,8 @@ impl Datagrams {
         result
     }
 
-    /// Sends one packet. If the host's own queue refuses it, it counts as a drop like any other.
+    /// Sends one packet. A packet that the host's own queue refuses counts as dropped, like any
+    /// other.
     fn put(&mut self, now: i64, payload: usize, frame: i64) -> io::Result<()> {
         self.sent.push(now);
         self.bytes.push(payload as u32 + self.headers);

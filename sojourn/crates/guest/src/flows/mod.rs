@@ -233,7 +233,7 @@ fn far_end(flow: &plan::Flow) -> SocketAddr {
 /// against it, and a queue under study must reach its own limit first.
 const SOCKET_MEMORY: i32 = 64 << 20;
 
-/// Sets that memory limit; without the privilege, as much as is permitted.
+/// Sets the limit `SOCKET_MEMORY`; without the privilege, the largest limit that is permitted.
 fn allow_memory(fd: &impl std::os::fd::AsRawFd) -> io::Result<()> {
     for (forced, plain) in
         [(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF), (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF)]
@@ -328,6 +328,6 @@ mod tests {
         assert!(leaving.is_sorted());
         assert!(leaving.iter().zip(0..).all(|(&at, i)| (300 * i..300 * i + 1000).contains(&at)));
         let later = leaving.iter().zip(0..).map(|(&at, i)| at - 300 * i).sum::<i64>() / 500;
-        assert!(later > 400, "half of 1000 ns, or more where it waits for the one before: {later}");
+        assert!(later > 400, "the mean delay is half of 1000 ns, or more: {later}");
     }
 }

@@ -1,7 +1,8 @@
 //! Probe flows: pings that the far kernel answers, and our own echo.
 //!
 //! Each request has three times: its send time, its arrival at the far end, and the arrival of the
-//! reply. The latter two are kernel timestamps. A request without a reply at the end is lost.
+//! reply. The two arrival times are kernel timestamps. A request without a reply at the end is
+//! lost.
 
 use std::io;
 use std::net::SocketAddr;
@@ -110,7 +111,7 @@ impl Probes {
         (result, due + self.interval)
     }
 
-    /// Returns the requests that have reached the far end.
+    /// Sends an echo for each request that has reached the far end.
     pub fn turn_round(&mut self, context: &mut Context) -> io::Result<()> {
         let Ends::Echo { server, .. } = &self.ends else {
             return Ok(());

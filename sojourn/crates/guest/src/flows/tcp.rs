@@ -275,7 +275,8 @@ impl Tcp {
     }
 }
 
-/// Returns the bytes received in order, whoever read them. The kernel counts the FIN as one more.
+/// Returns the bytes received in order, whether this program or the kernel module reads them. The
+/// kernel counts the FIN as one more.
 fn received(info: &TcpInfo) -> u64 {
     info.bytes_received - u64::from(ENDED.contains(&info.state))
 }

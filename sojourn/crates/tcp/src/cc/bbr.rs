@@ -197,7 +197,7 @@ impl Bbr {
     /// Adds a budget for segments that either end sends or acknowledges together.
     fn with_quantization_budget(&self, segments: u32) -> u32 {
         let even = (segments + 3 * self.tso_segs_goal()).next_multiple_of(2);
-        // Without this a short path would not fill in the phase that probes.
+        // Without this, the phase that probes would not fill a short path.
         let probing = matches!(self.mode, Mode::ProbeBw { phase: 0, .. });
         if probing { even + 2 } else { even }
     }

@@ -6,14 +6,16 @@
 //! largest safe number in flight. In the short term, a round trip with a loss outside a probe sets
 //! `bw_shortterm` and `inflight_shortterm`, which it reduces by a factor of at least 0.7. ProbeBW
 //! cycles through *Down* (0.9 of the rate), *Cruise*, *Refill* (a round trip without the short-term
-//! bounds) and *Up* (5/4). A cycle takes two to three seconds, or as long as Reno's. ProbeRTT
-//! halves the segments in flight for 200 ms if five seconds gave no lower RTT.
+//! bounds) and *Up* (5/4). A cycle takes two to three seconds, or less where Reno would probe
+//! sooner: then as many round trips as there are segments in flight, at most 63. ProbeRTT halves
+//! the segments in flight for 200 ms if five seconds gave no lower RTT.
 //!
-//! Source: draft-ietf-ccwg-bbr of 3 August 2026, whose names this file uses. Choices where it
-//! leaves one: gains are those of its table. Drain ends in the round after three. The loss rate of
-//! a round of Startup is taken at the segment that ends the round. A recovery's state is saved when
-//! it begins. Deviations: segments, not bytes. A late segment takes up to half of its lateness off
-//! the next gap, as in Linux. An ECN echo counts as a loss.
+//! Source: draft-ietf-ccwg-bbr of 3 August 2026, whose names this file uses. Choices where the
+//! draft leaves one: gains are those of its table. Drain ends by time once more than three rounds
+//! have begun since its start. The loss rate of a round of Startup is taken at the segment that
+//! ends the round. A recovery's state is saved when it begins. Deviations: segments, not bytes. A
+//! late segment takes up to half of its lateness off the next gap, as in Linux. An ECN echo counts
+//! as a loss.
 
 use super::minmax::WindowedMax;
 use super::{Ack, Congestion, CongestionControl, Needs, Paced, RateSampled, Signal};

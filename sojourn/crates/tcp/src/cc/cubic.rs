@@ -16,7 +16,7 @@
 //!
 //! - windows in segments; time in jiffies of 4 ms (HZ 250), delay_min rounded up to whole jiffies;
 //! - t and K in 1/1024 s, rounded down; |W_cubic - W_max| rounded down;
-//! - β is 717/1024, rounded down after each use;
+//! - β is 717/1024, and each product with β is rounded down;
 //! - growth is `cnt`, the acknowledged segments for one segment of growth, rounded down: just below
 //!   its target cwnd grows faster than the cubic;
 //! - `cnt` is recomputed once a jiffy, and only once in 8 jiffies while cwnd does not change.

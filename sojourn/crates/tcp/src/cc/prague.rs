@@ -3,8 +3,8 @@
 //!
 //! The window has fractions. Each round trip it grows by one segment less the marked share. Marks
 //! reduce it by alpha/2, once a round trip, where alpha is a moving average of the marked share. So
-//! its mean is 2 (1 - p)/p segments. Growth continues during a reduction. Below 25 ms growth and
-//! alpha follow a virtual RTT of 25 ms.
+//! the mean window is 2 (1 - p)/p segments. Growth continues during a reduction. Below 25 ms growth
+//! and alpha follow a virtual RTT of 25 ms.
 //!
 //! Three descriptions have the name, and differ: `tcp_prague` is Linux's module, `prague_draft` the
 //! internet draft, `udp_prague` the L4STeam's reference for UDP. RFC 9331 §4.3 has the

@@ -4,7 +4,7 @@
 //! Expected = cwnd/base_rtt, Actual = cwnd/rtt. Their difference gives `diff`, the flow's queued
 //! segments. Once a round trip: diff < alpha, one segment more; diff > beta, one less; between
 //! them, no change. Slow start ends as soon as diff > gamma. So Vegas alone neither fills a queue
-//! nor loses packets. Beside a flow that does both it starves.
+//! nor loses packets. Next to a flow that does both, Vegas starves.
 //!
 //! Two algorithms have the name (`Algorithm`):
 //!
@@ -22,7 +22,7 @@
 //! a timeout (CA_EVENT_TX_START).
 //!
 //! Both use the least RTT of the round. Fewer than three samples in a round may all be from delayed
-//! ACKs, so they grow as Reno then. They also grow as Reno while the sender is not in TCP_CA_Open;
+//! ACKs. Then both grow cwnd as Reno does. They also do so while the sender is not in TCP_CA_Open;
 //! when it returns to TCP_CA_Open, a round begins. In `OfPaper` without timestamps the one segment
 //! timed in a round is the paper's "distinguished segment", and one sample is enough.
 //!

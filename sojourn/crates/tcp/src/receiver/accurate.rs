@@ -25,8 +25,8 @@ const TIMESTAMPS: u32 = 12;
 const OPTION_HEAD: u32 = 2;
 const COUNTER: u32 = 3;
 
-/// A segment sent with the field `sent` may arrive as this reflection shows: the path has neither
-/// cleared nor set the field (tcp_ect_transition_valid).
+/// Whether a segment sent with the field `sent` may arrive with the field that is reflected: the
+/// path has neither cleared nor set the field (tcp_ect_transition_valid).
 pub const fn is_transition(sent: Ecn, reflected: u8) -> bool {
     matches!(sent, Ecn::NotEct) == (reflected == reflection(Ecn::NotEct))
 }

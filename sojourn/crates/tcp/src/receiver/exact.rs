@@ -1,9 +1,9 @@
 //! The receiver's part of DCTCP: ECE reports the mark of each segment.
 //!
-//! ECE is set while arriving segments are marked. When that changes, two ACKs leave at once: if an
-//! ACK was delayed, one of the earlier segments with the old ECE; and one of this segment with the
-//! new. So delayed ACKs report exactly how many segments were marked. A CWR does not end ECE, but
-//! is acknowledged at once as elsewhere.
+//! ECE is set while arriving segments are marked. When that changes, two ACKs leave at once: one
+//! for the earlier segments with the old ECE, if their ACK was delayed, and one for this segment
+//! with the new ECE. So delayed ACKs report exactly how many segments were marked. A CWR does not
+//! end ECE. It is acknowledged at once, as without DCTCP.
 //!
 //! With AccECN the same two ACKs leave, without ECE. The counters already include the segment, so
 //! the first ACK reports its mark although it does not acknowledge the segment.

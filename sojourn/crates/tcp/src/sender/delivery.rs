@@ -56,8 +56,8 @@ impl Sender {
         }
     }
 
-    /// A segment leaves: records what its delivery is measured against, and the earliest departure
-    /// of the next segment.
+    /// A segment leaves: records the counts with which its delivery is compared, and the earliest
+    /// departure of the next segment.
     pub(super) fn pace_at_rate(&mut self, seq: u32, len: u32, retransmit: bool, now: Time) {
         let mut bytes_per_second = self.control.rate();
         if bytes_per_second == Some(0) {
@@ -138,8 +138,8 @@ impl Sender {
         self.rate.as_ref().map(|_| (self.scoreboard.marks(), self.scoreboard.lost()))
     }
 
-    /// Reports to the congestion control each segment that was marked as lost since `before`, when
-    /// `lost` segments had been.
+    /// Reports to the congestion control each segment that was marked as lost since `before`. At
+    /// that time `lost` segments had been marked.
     #[cold]
     pub(super) fn report_losses(&mut self, before: &Marks, mut lost: u32, now: Time) {
         let Some(rate) = &self.rate else { return };
@@ -151,8 +151,8 @@ impl Sender {
         }
     }
 
-    /// The ACK is processed and has acknowledged and delivered so many segments: the congestion
-    /// control sets cwnd and its rate.
+    /// The ACK is processed: the congestion control sets cwnd and its rate. `acked` and `delivered`
+    /// count the segments that the ACK has acknowledged and delivered.
     pub(super) fn control_by_rate(
         &mut self,
         delivery: Delivery,

@@ -33,7 +33,7 @@ pub struct Marks {
     delivered: Delivered,
     /// Bytes with ECT(1), CE and ECT(0) (delivered_ecn_bytes).
     bytes: [u32; 3],
-    /// The one of these counters that grows (est_ecnfield).
+    /// Index of the counter that grew last (est_ecnfield); `None` if that is unknown.
     growing: Option<usize>,
     /// Average number of segments for an ACK, times `ACKS` (pkts_acked_ewma); 0 before the first
     /// ACK.

@@ -32,13 +32,13 @@ fn an_echo_reduces_the_window_once_until_cwr_has_arrived() {
         < ack 7 ece
         > nothing
         inflight == 8
-        < ack 8 ece                   # seven: the rest is one segment for each delivered
+        < ack 8 ece                   # seven in flight, as ssthresh: now one leaves for each delivered
         > nothing
         < ack 9 ece
         > seq 15
         < ack 10 ece
         > seq 16
-        > nothing                     # all outstanding; CWR left later, so the echo belongs to the old reduction
+        > nothing                     # CWR left after these ten, so the echo belongs to the old reduction
         inflight == 7
         +0.1 < ack 11                 # CWR has arrived
         > seq 17

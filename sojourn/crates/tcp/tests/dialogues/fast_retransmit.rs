@@ -234,7 +234,7 @@ fn reno_ends_its_recovery_at_the_first_new_ack() {
         +0.1 < ack 4                  # NewReno would send 4 now
         > nothing
         recoveries == 1
-        # Nine are outstanding, and more than the window of five and a fifth.
+        # Nine are outstanding, more than the window of 5.2 segments.
         < ack 4 times 3               # in the same window: no second reduction
         > nothing
         recoveries == 1

@@ -1,4 +1,5 @@
-//! TCP as dialogues: scripts of what arrives and what must leave, in the style of packetdrill.
+//! TCP as dialogues: scripts of segments that arrive and segments that must leave, in the style of
+//! packetdrill.
 //!
 //! Each script follows the RFC or the mechanism in its name, with the arithmetic beside it. Some
 //! re-express, in our own tables, the checks of packetdrill's scripts for Linux, which they name.

@@ -310,14 +310,14 @@ fn where_segments_come_slowly_the_delay_grows_up_to_a_round_trip() {
         @0.04 < seq 0 stamp 0
         @0.08 timer
         > ack 1
-        @0.1 < seq 1 stamp 0.06       # missed: 80; half of it and 60, but no more than a round trip
+        @0.1 < seq 1 stamp 0.06       # nothing came: ato 80; 80/2 + 60, at most a round trip
         @0.18 timer
         > ack 2
-        @0.2 < seq 2 stamp 0.16       # missed again: 200; half of it and 100
-        @0.21 < seq 3 stamp 0.17      # in time: half of it and 20
+        @0.2 < seq 2 stamp 0.16       # nothing came: ato 200; 200/2 + 100
+        @0.21 < seq 3 stamp 0.17      # in time: 200/2 + 20
         > ack 4
         @0.215 < seq 4 stamp 0.175
-        @0.219 < seq 5 stamp 0.179    # from 200 to 120, 80, 60
+        @0.219 < seq 5 stamp 0.179    # 120/2 + 20, then 80/2 + 20
         > ack 6
         @0.3 < seq 6 stamp 0.26
         @0.36 timer
@@ -332,9 +332,9 @@ fn between_segments_that_come_slowly_the_delay_is_twice_their_distance_at_most()
         &patient(),
         "
         @0.1 < seq 0 stamp 0
-        @0.136 < seq 1 stamp 0.036     # half of 40, and 36
+        @0.136 < seq 1 stamp 0.036     # 40/2 + 36
         > ack 2
-        @0.172 < seq 2 stamp 0.072     # half of 56, and 36
+        @0.172 < seq 2 stamp 0.072     # 56/2 + 36
         @0.236 timer
         > ack 3
         @0.24 < seq 0 stamp 0.14 again # a duplicate: the estimate is reset

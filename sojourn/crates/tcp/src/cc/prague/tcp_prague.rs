@@ -1,7 +1,7 @@
 //! Linux's tcp_prague version 0.7 of the L4STeam, in its order: an ACK's marks reduce the window
 //! before the window grows, and alpha is last.
 //!
-//! The virtual RTT applies once slow start is four round trips past. Linux keeps its 25 ms in
+//! The virtual RTT applies after four round trips outside of slow start. Linux keeps its 25 ms in
 //! eighths of a µs, like its SRTT. When Linux compares it with a clock it divides by eight, so it
 //! is 25 ms there too.
 //!

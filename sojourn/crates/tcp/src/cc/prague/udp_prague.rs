@@ -273,7 +273,7 @@ impl CongestionControl for UdpPrague {
 
     fn set_ssthresh(&mut self, _: f64) {}
 
-    /// An undo restores the reduction of a loss once. It does not restore that of a timeout.
+    /// An undo reverts the reduction of a loss once. It does not revert that of a timeout.
     fn undo(&mut self, _: f64, _: Totals) {
         let lost = std::mem::take(&mut self.lost);
         self.window += lost.window;

@@ -1,5 +1,5 @@
 //! The same cases for version 1, whose Up and Down are the phases of 5/4 and 3/4. The cases are
-//! unchanged, so version 1 fails some: the draft means to correct these. docs/tcp.md contains the
+//! unchanged, so version 1 fails those whose subject the draft corrects. docs/tcp.md contains the
 //! table, which the last test here checks.
 
 use super::*;
