@@ -28,7 +28,7 @@ from sojourn.agreement import (
     verdicts,
 )
 from sojourn.agreement import standing as standing_set
-from sojourn.agreement.standing import cases, products, quick, replays, standing
+from sojourn.agreement.standing import cases, controls, products, quick, replays, standing
 from sojourn.cli import status
 from sojourn.defaults import ENGINES
 from sojourn.engine import registry
@@ -534,6 +534,7 @@ def test_a_file_that_is_added_to_a_folder_is_in_the_standing_set(
 def test_every_file_of_the_standing_set_is_read() -> None:
     files = set(standing_set.FOLDER.rglob("*.toml"))
     read = {file for of in (cases, replays) for engine in ENGINES for file in of(engine)}
+    read |= set((standing_set.FOLDER / "controls").glob("*.toml"))
     assert files - read == {standing_set.FOLDER / f"{name}.toml" for name in ("product", "quick")}
 
 
@@ -581,6 +582,17 @@ def test_each_control_has_each_feedback_and_discipline_that_both_sides_have() ->
         assert disciplines >= {"pfifo", "codel", "fq_codel", "cake", "pie", "red", *least}
     assert "dualpi2" not in usual["reno", "ECN"]
     assert cells("netns") == usual
+
+
+def test_each_control_that_both_sides_have_is_limited_by_its_application() -> None:
+    for engine, more in (("kernel", set()), ("kernel-7.3", {"prague"})):
+        made = controls(engine)
+        names = {"reno", "cubic", "vegas", "bbr", "dctcp", *more}
+        assert {cell.label.split(": ")[1].split(",")[0] for cell in made} == names
+        assert len(made) == 2 * len(names)
+        for cell in made:
+            [flow] = cell.realise(1).flows
+            assert flow.traffic_plan()["pace"]["steps"][0] == [0, 4_000_000]
 
 
 def test_a_control_or_discipline_that_comes_is_in_it(monkeypatch: pytest.MonkeyPatch) -> None:

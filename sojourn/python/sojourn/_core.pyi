@@ -987,6 +987,9 @@ class Bulk:
 
     @property
     def tcp(self) -> Tcp: ...
+    def mean_bps(self, span_ns: int) -> float:
+        """The mean rate at which its application writes in the first `span_ns`, bit/s; infinite if
+        it always has more to write."""
 
 @final
 class Transfers:
@@ -1145,6 +1148,8 @@ class Tcp:
     def initial_window(self) -> int:
         """Segments."""
 
+    @property
+    def slow_start_after_idle(self) -> bool: ...
     @property
     def max_window(self) -> int | None:
         """Segments; None: no limit."""

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use serde::Deserialize;
-use traffic::{Draw, Frames};
+use traffic::{Draw, Frames, Pace};
 
 /// The version of this schema; the plan contains the version it was written for.
 pub const VERSION: u32 = 2;
@@ -301,6 +301,9 @@ pub enum Traffic {
     Bulk {
         /// Application bytes; `None`: without end.
         bytes: Option<u64>,
+        /// The application's pace; `None`: it always has more to write.
+        #[serde(default)]
+        pace: Option<Pace>,
         /// The endpoints.
         tcp: Tcp,
     },

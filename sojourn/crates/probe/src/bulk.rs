@@ -1,4 +1,5 @@
-//! Bulk TCP: a sender that never lets its socket run dry, and a receiver that discards the data.
+//! Bulk TCP: a sender that never lets its socket run dry, unless its caller limits what it writes,
+//! and a receiver that discards the data.
 //!
 //! The sender writes from one buffer of zeros whenever the socket accepts more. TCP_NOTSENT_LOWAT
 //! keeps the unsent data to a few packets, so the socket's buffer does not become a queue of its
@@ -79,6 +80,12 @@ pub struct Sender {
     state: State,
     left: Option<u64>,
     written: u64,
+    /// Bytes that it may write since the start (`allow`).
+    allowed: u64,
+    /// Most bytes of one write.
+    write: usize,
+    /// The socket has refused data and is not writable yet.
+    blocked: bool,
     /// Largest amount written in one call of `on_ready`, bytes.
     most: u64,
 }
@@ -113,7 +120,16 @@ impl Sender {
         sys::set_option(&fd, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
         sys::bind(&fd, SocketAddr::new(from, 0))?;
         sys::connect(&fd, to)?;
-        Ok(Sender { fd, state: State::Connecting, left: bytes, written: 0, most: u64::MAX })
+        Ok(Sender {
+            fd,
+            state: State::Connecting,
+            left: bytes,
+            written: 0,
+            allowed: u64::MAX,
+            write: ZEROS.len(),
+            blocked: false,
+            most: u64::MAX,
+        })
     }
 
     /// Sends without end over an existing connection, at most `most` bytes per call of `on_ready`.
@@ -121,7 +137,16 @@ impl Sender {
     /// So wait for it with `Interest::Writable`.
     pub fn over(fd: OwnedFd, most: u64) -> io::Result<Sender> {
         sys::set_option(&fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT)?;
-        Ok(Sender { fd, state: State::Sending, left: None, written: 0, most })
+        Ok(Sender {
+            fd,
+            state: State::Sending,
+            left: None,
+            written: 0,
+            allowed: u64::MAX,
+            write: ZEROS.len(),
+            blocked: false,
+            most,
+        })
     }
 
     /// Closes at once: the kernel discards unacknowledged data and sends an RST.
@@ -159,6 +184,18 @@ impl Sender {
         Ok(())
     }
 
+    /// It writes whole multiples of `unit` bytes, except at the end.
+    pub fn write_in_units_of(&mut self, unit: usize) {
+        self.write = (ZEROS.len() / unit * unit).max(unit.min(ZEROS.len()));
+    }
+
+    /// From now on it may have written `bytes` since the start. It writes at once, unless the socket
+    /// has refused data before.
+    pub fn allow(&mut self, bytes: u64) -> io::Result<()> {
+        self.allowed = bytes;
+        if self.state == State::Sending && !self.blocked { self.fill() } else { Ok(()) }
+    }
+
     /// Returns the sender's progress.
     pub fn state(&self) -> State {
         self.state
@@ -170,18 +207,23 @@ impl Sender {
     }
 
     fn fill(&mut self) -> io::Result<()> {
+        self.blocked = false;
         let until = self.written.saturating_add(self.most);
         while self.left != Some(0) {
-            if self.written >= until {
+            if self.written >= until.min(self.allowed) {
                 return Ok(());
             }
-            let most = self.left.map_or(ZEROS.len(), |left| ZEROS.len().min(left as usize));
+            let most = self.left.unwrap_or(u64::MAX).min(self.allowed - self.written);
+            let most = self.write.min(usize::try_from(most).unwrap_or(usize::MAX));
             match sys::send(&self.fd, &ZEROS[..most]) {
                 Ok(sent) => {
                     self.written += sent as u64;
                     self.left = self.left.map(|left| left - sent as u64);
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.blocked = true;
+                    return Ok(());
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -389,6 +431,31 @@ mod tests {
         let written = sender.written();
         assert!(written > 0);
         assert_eq!(transfer(&mut sender, &listener).unwrap(), (written, State::Done));
+    }
+
+    #[test]
+    fn a_sender_writes_what_it_is_allowed_in_whole_units() {
+        let listener = listener();
+        let mut sender = Sender::connect(
+            LOOPBACK,
+            listener.address().unwrap(),
+            Some(100_000),
+            &Options::default(),
+        )
+        .unwrap();
+        sender.write_in_units_of(1448);
+        assert_eq!(sender.write, 45 * 1448);
+        sender.allow(1448).unwrap();
+        let mut epoll = Epoll::new().unwrap();
+        epoll.add(&sender, Interest::WritableEdge, 1).unwrap();
+        epoll.wait(Some(10_000), &mut Vec::new()).unwrap();
+        for allowed in [1448, 4344, 10_000] {
+            sender.allow(allowed).unwrap();
+            sender.on_ready(false).unwrap();
+            assert_eq!((sender.written(), sender.state()), (allowed, State::Sending));
+        }
+        sender.allow(u64::MAX).unwrap();
+        assert_eq!(transfer(&mut sender, &listener).unwrap(), (100_000, State::Done));
     }
 
     #[test]

@@ -460,7 +460,9 @@ fn traffic_of(py: Python<'_>, traffic: &Traffic, tcp: Option<&Py<Tcp>>) -> PyRes
     let tcp = || tcp.map(|tcp| tcp.clone_ref(py)).expect("its traffic is TCP");
     let draw = |draw: &traffic::Draw| Py::new(py, Draw(draw.clone()));
     match traffic.sent() {
-        Traffic::Bulk { bytes, .. } => Bulk { bytes, tcp: tcp() }.into_py_any(py),
+        Traffic::Bulk { bytes, ref pace, .. } => {
+            Bulk { bytes, pace: pace.clone(), tcp: tcp() }.into_py_any(py)
+        }
         Traffic::Transfers { ref bytes, ref pause_ns, objects, .. } => {
             let (bytes, pause_ns) = (draw(bytes)?, draw(pause_ns)?);
             Transfers { bytes, pause_ns, objects, tcp: tcp() }.into_py_any(py)
@@ -620,10 +622,20 @@ impl Flow {
 }
 
 /// See `_core.pyi`.
-#[pyclass(frozen, get_all, module = "sojourn._core")]
+#[pyclass(frozen, module = "sojourn._core")]
 pub struct Bulk {
+    #[pyo3(get)]
     bytes: Option<u64>,
+    pace: Option<traffic::Pace>,
+    #[pyo3(get)]
     tcp: Py<Tcp>,
+}
+
+#[pymethods]
+impl Bulk {
+    fn mean_bps(&self, span_ns: u64) -> f64 {
+        self.pace.as_ref().map_or(f64::INFINITY, |pace| pace.mean_bps(span_ns))
+    }
 }
 
 /// See `_core.pyi`.
@@ -776,6 +788,7 @@ tcp_attributes! {
     rack: bool = recovery.rack;
     tlp: bool = recovery.tlp;
     initial_window: u32 = growth.initial_window;
+    slow_start_after_idle: bool = growth.slow_start_after_idle;
     max_window: Option<u32> = growth.max_window;
     min_rto_ns: u64 = timers.min_rto_ns;
     sack_delay_ns: u64 = acks.sack_delay_ns;

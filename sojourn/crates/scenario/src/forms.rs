@@ -295,12 +295,12 @@ pub const MAX_ROWS: usize = 200_000;
 /// (start in ns, value from then on), in rising order.
 pub type Pairs = Vec<(u64, u64)>;
 
-fn pairs(
+fn pairs<T>(
     value: &Value,
     what: &str,
     example: &str,
-    read: fn(&Value) -> Result<u64, Wrong>,
-) -> Result<Pairs, Wrong> {
+    read: fn(&Value) -> Result<T, Wrong>,
+) -> Result<Vec<(u64, T)>, Wrong> {
     let hint = format!("write pairs: [{example}, ...]");
     let rows = value.list().filter(|rows| !rows.is_empty());
     let Some(rows) = rows else {
@@ -333,10 +333,9 @@ fn pairs(
     Ok(pairs)
 }
 
-fn rows(pairs: &Pairs, write: fn(u64) -> String) -> Value {
-    let row = |&(at, each): &(u64, u64)| {
-        Value::List(vec![format_duration(at).into(), write(each).into()])
-    };
+fn rows<T: Copy>(pairs: &[(u64, T)], write: fn(T) -> String) -> Value {
+    let row =
+        |&(at, each): &(u64, T)| Value::List(vec![format_duration(at).into(), write(each).into()]);
     Value::List(pairs.iter().map(row).collect())
 }
 
@@ -346,6 +345,35 @@ pub(crate) const SCHEDULE: Plain<Pairs> = Plain {
         pairs(value, "steps", example, |rate| parse_rate(rate, true))
     },
     write: |steps| rows(steps, format_rate),
+};
+
+/// The pace of an application: (ns from the flow's start, rate from then on), the first at 0.
+pub type PaceSteps = Vec<(u64, LinkRate)>;
+
+pub(crate) const PACE: Plain<PaceSteps> = Plain {
+    read: |value| {
+        if value.text().is_some() {
+            return (LINK_RATE.read)(value).map(|rate| vec![(0, rate)]);
+        }
+        let example = r#"["0 s", "4 Mbit/s"], ["20 s", "unlimited"]"#;
+        let steps = pairs(value, "steps", example, |rate| match rate.text() {
+            Some("unlimited") => Ok(LinkRate::Unlimited),
+            _ => parse_rate(rate, true).map(LinkRate::Bps),
+        })?;
+        if steps[0].0 > 0 {
+            let message = format!(
+                "the rate before the first step at {} is missing",
+                format_duration(steps[0].0)
+            );
+            return Err(Wrong::new(message, "write a first step at \"0 s\""));
+        }
+        Ok(steps)
+    },
+    write: |steps| match steps[..] {
+        [(_, LinkRate::Bps(bps))] if bps > 0 => format_rate(bps).into(),
+        [(_, LinkRate::Unlimited)] => "unlimited".into(),
+        _ => rows(steps, |rate| rate.bps().map_or("unlimited".into(), format_rate)),
+    },
 };
 pub(crate) const FRAMES: Plain<Pairs> = Plain {
     read: |value| {

@@ -8,9 +8,10 @@
 use crate::forms::{
     BOOL, CODE, CODEPOINT, Code, Controls, DELAY, DELAY_SCHEDULE, DSCP, DUPLICATE, DURATION,
     FRAMES, HOSTS, Hosts, INTERVAL, JITTER, LADDER, LINK_LAYER, LINK_RATE, LOSS, LinkRate,
-    MAX_FLOWS, NAME, NOTIFICATION, NamedControl, Names, Notification, ON_TIME, PACKET, PACKETS,
-    PAUSE, PAYLOAD, PINNED, POLICE, Pairs, QDISC, QUEUES, RATE, REMARK, REORDER, RING, RTT,
-    SCHEDULE, SEEDS, SHAPER, SIZES, SLOT, START, STOP, Sub, TITLE, WARMUP, Within, Words,
+    MAX_FLOWS, NAME, NOTIFICATION, NamedControl, Names, Notification, ON_TIME, PACE, PACKET,
+    PACKETS, PAUSE, PAYLOAD, PINNED, POLICE, PaceSteps, Pairs, QDISC, QUEUES, RATE, REMARK,
+    REORDER, RING, RTT, SCHEDULE, SEEDS, SHAPER, SIZES, SLOT, START, STOP, Sub, TITLE, WARMUP,
+    Within, Words,
 };
 use crate::laws::Spread;
 use crate::problem::{Key, below};
@@ -206,6 +207,9 @@ keys! {
     Bulk {
         /// Bytes, drawn for each flow; none: without end.
         size: Optional<Draw> => SIZES;
+        /// The rate at which the application writes, or its steps from the flow's start; none: it
+        /// always has more to write.
+        rate: Optional<PaceSteps> => PACE;
     }
 }
 

@@ -6,7 +6,7 @@
 //! that is split in two halves behind the last link of each direction.
 
 use crate::check::base_names;
-use crate::forms::Code;
+use crate::forms::{Code, PaceSteps};
 use crate::laws::Spread;
 use crate::links::{HOME, Line, Link as Shared, Routes, Way, links_of, way_of};
 use crate::model::{Bulk, Flow as Entry, FlowEntry, Kind, Scenario, TcpFlow, Udp};
@@ -15,7 +15,7 @@ use link::RateStep;
 use qdisc::DsField;
 use sim::RecordSpec;
 use tc::Discipline;
-use traffic::Frames;
+use traffic::{Frames, Pace};
 use units::Rng;
 
 const MS: u64 = 1_000_000;
@@ -258,7 +258,7 @@ fn dealt(all: &Traffic, index: u32, count: u32) -> Traffic {
 
 /// Draws the size of a bulk flow that has one.
 fn sized(entry: &Entry, mut traffic: Traffic, name: &str, seed: u64) -> Traffic {
-    if let (Kind::Bulk(_, Bulk { size: Some(size) }), Traffic::Bulk { bytes, .. }) =
+    if let (Kind::Bulk(_, Bulk { size: Some(size), .. }), Traffic::Bulk { bytes, .. }) =
         (&entry.kind, &mut traffic)
     {
         *bytes = Some(size.next(&mut Rng::new(seed, &format!("{name}/size"))).max(1));
@@ -281,7 +281,9 @@ fn traffic(entry: &Entry, code: &Code, duration: u64) -> Traffic {
         // `sized` draws it for each flow.
         Kind::Bulk(tcp, own) => {
             let bytes = own.size.as_ref().map(|size| size.mean() as u64);
-            Traffic::Bulk { bytes, tcp: endpoints(tcp) }
+            let tcp = endpoints(tcp);
+            let pace = own.rate.as_ref().and_then(|steps| pace(steps, tcp.params.mss));
+            Traffic::Bulk { bytes, pace, tcp }
         }
         Kind::Transfers(tcp, own) => Traffic::Transfers {
             bytes: own.size.clone(),
@@ -332,6 +334,13 @@ fn traffic(entry: &Entry, code: &Code, duration: u64) -> Traffic {
             Traffic::Video { frames, payload_bytes: bytes(own.payload) }
         }
     }
+}
+
+/// An application that writes full segments at these rates; `None`: it always has more to write.
+fn pace(steps: &PaceSteps, mss: u32) -> Option<Pace> {
+    let steps: Vec<_> = steps.iter().map(|&(at, rate)| (at, rate.bps())).collect();
+    let limited = steps.iter().any(|(_, bps)| bps.is_some());
+    limited.then_some(Pace { steps, write_bytes: mss.into() })
 }
 
 /// 100 ms, or longer so that the table has at most about 20 000 rows.

@@ -87,6 +87,8 @@ settings! {
     max_window: u32 => SEGMENTS => growth.max_window;
     /// All differences of ns-2's agents (docs/tcp.md, ns-2 mode).
     packet_counted: bool => BOOL => ns2;
+    /// Reduces cwnd after an RTO without sending (RFC 2861).
+    slow_start_after_idle: bool => BOOL => growth.slow_start_after_idle;
     /// Spaces segments.
     pacing: bool => BOOL => growth.pacing;
     /// HyStart (cubic only).

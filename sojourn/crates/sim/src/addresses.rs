@@ -165,7 +165,7 @@ mod tests {
     }
 
     fn bulk(tcp: TcpParams) -> Traffic {
-        Traffic::Bulk { bytes: None, tcp }
+        Traffic::Bulk { bytes: None, pace: None, tcp }
     }
 
     /// A flow down link 0 to home; its replies leave by link 1.

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use tables::Histogram;
 use tcp::params::ACCECN_BYTES;
 use tcp::{AckSegment, Receiver, Sender, TcpParams};
-use traffic::{Draw, RTP_HEADERS, UDP_HEADERS, UdpSource, VideoSource};
+use traffic::{Draw, PacedWriter, RTP_HEADERS, UDP_HEADERS, UdpSource, VideoSource};
 use units::{Rate, Rng, Span, Time};
 
 /// The network as an end of a flow sees it.
@@ -72,6 +72,8 @@ pub struct Host {
     ends: Ends,
     start: Time,
     stop: Time,
+    /// The next write of a paced application, at the latest `stop`.
+    due: Time,
     started: bool,
     stopped: bool,
     pub counters: Counters,
@@ -146,6 +148,8 @@ struct TcpCold {
     streams: Vec<Option<u64>>,
     /// Further transfers.
     next: Option<Next>,
+    /// The application, if it has a pace.
+    writer: Option<PacedWriter>,
     rng: Rng,
     /// Draws the random stream of each connection's congestion control.
     congestion: Rng,
@@ -183,13 +187,15 @@ impl Host {
         let start = Time(spec.start_ns);
         let ends = match &spec.traffic.sent() {
             Traffic::Call | Traffic::Capture { .. } => unreachable!("it is sent as datagrams"),
-            Traffic::Bulk { bytes, tcp } => Ends::Tcp(TcpEnds::new(
-                tcp,
-                *bytes,
-                None,
-                (rng("traffic"), rng("congestion")),
-                start,
-            )),
+            Traffic::Bulk { bytes, pace, tcp } => {
+                let mut ends =
+                    TcpEnds::new(tcp, *bytes, None, (rng("traffic"), rng("congestion")), start);
+                if let Some(pace) = pace {
+                    ends.cold.writer = Some(PacedWriter::new(pace.clone(), start));
+                    ends.sender = ends.sender.with_application(tcp);
+                }
+                Ends::Tcp(ends)
+            }
             Traffic::Transfers { bytes, pause_ns, objects, tcp } => {
                 let mut traffic = rng("traffic");
                 let first = bytes.next(&mut traffic).max(1);
@@ -240,11 +246,14 @@ impl Host {
                 Ends::Video { source, payload_bytes: *payload_bytes, next: start, seq: 0 }
             }
         };
+        let stop = spec.stop_ns.map_or(Time::NEVER, Time);
+        let paced = matches!(&ends, Ends::Tcp(tcp) if tcp.cold.writer.is_some());
         Host {
             envelope: Envelope { flow: 2 * flow as u32, ds: spec.ds },
             ends,
             start,
-            stop: spec.stop_ns.map_or(Time::NEVER, Time),
+            stop,
+            due: if paced { start.min(stop) } else { stop },
             started: false,
             stopped: false,
             counters: Counters::default(),
@@ -270,7 +279,7 @@ impl Host {
             _ if self.stopped => Time::NEVER,
             Ends::Udp { next, .. } | Ends::Ping { next, .. } | Ends::Video { next, .. } => *next,
         };
-        if self.stopped { own } else { own.min(self.stop) }
+        if self.stopped { own } else { own.min(self.due) }
     }
 
     /// The source's deadline is reached.
@@ -288,6 +297,9 @@ impl Host {
             Ends::Tcp(tcp) => {
                 if tcp.resume <= now {
                     tcp.begin_next(now, &mut self.counters);
+                }
+                if self.due <= now && !self.stopped {
+                    self.due = tcp.write(now).min(self.stop);
                 }
                 if tcp.sender.deadline().is_some_and(|deadline| deadline <= now) {
                     tcp.sender.on_deadline(now);
@@ -602,6 +614,7 @@ impl TcpEnds {
                 params: params.clone(),
                 streams: vec![bytes],
                 next,
+                writer: None,
                 rng: traffic,
                 congestion,
             }),
@@ -622,6 +635,14 @@ impl TcpEnds {
             count_sent(counters, packet.size);
             path.send(packet, now);
         }
+    }
+
+    /// A paced application writes what it has produced. Returns the time of its next write.
+    #[cold]
+    fn write(&mut self, now: Time) -> Time {
+        let Some(writer) = &mut self.cold.writer else { return Time::NEVER };
+        self.sender.produce(writer.produce(now, self.sender.written_bytes()), now);
+        writer.next()
     }
 
     /// The packet of an ACK, on its way back.

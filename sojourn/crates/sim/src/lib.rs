@@ -42,7 +42,7 @@ extern crate self as sim;
 pub use qdisc::{Cause, DsField, ReplayHint};
 pub use replay::{Action, Arrival, Decision, Replayed, replay};
 pub use scenario::*;
-pub use traffic::{Draw, Frames, Packets, TrafficKind};
+pub use traffic::{Draw, Frames, Pace, Packets, TrafficKind};
 
 use due::Due;
 use host::{Host, Path};

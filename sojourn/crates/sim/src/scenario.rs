@@ -8,7 +8,7 @@ use link::{RateStep, Schedule};
 use qdisc::{CardQueues, DsField, Params};
 use serde::{Deserialize, Serialize};
 use tcp::TcpParams;
-use traffic::{Draw, Frames, RTP_HEADERS, TrafficKind};
+use traffic::{Draw, Frames, Pace, RTP_HEADERS, TrafficKind};
 use units::Time;
 
 /// One run: links, flows, and recorded tables.
@@ -235,6 +235,9 @@ pub enum Traffic<T = TcpParams> {
     Bulk {
         /// Application bytes to transfer; `None` never ends.
         bytes: Option<u64>,
+        /// The application's pace; `None`: it always has more to write.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pace: Option<Pace>,
         /// The endpoints.
         tcp: T,
     },
@@ -387,7 +390,9 @@ impl<T> Traffic<T> {
 
     fn with<U>(&self, of: &impl Fn(&T) -> Option<U>) -> Option<Traffic<U>> {
         Some(match self {
-            Traffic::Bulk { bytes, tcp } => Traffic::Bulk { bytes: *bytes, tcp: of(tcp)? },
+            Traffic::Bulk { bytes, pace, tcp } => {
+                Traffic::Bulk { bytes: *bytes, pace: pace.clone(), tcp: of(tcp)? }
+            }
             Traffic::Transfers { bytes, pause_ns, objects, tcp } => Traffic::Transfers {
                 bytes: bytes.clone(),
                 pause_ns: pause_ns.clone(),

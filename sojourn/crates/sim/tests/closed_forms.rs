@@ -127,7 +127,7 @@ fn reno_s_throughput_goes_with_the_root_of_the_loss() {
 fn a_short_transfer_completes_in_the_round_trips_of_slow_start() {
     // 10 + 20 + 20 of 50 segments: two RTTs until the third burst leaves, one more until its last
     // ACK is back.
-    let traffic = Traffic::Bulk { bytes: Some(50 * 1448), tcp: reno() };
+    let traffic = Traffic::Bulk { bytes: Some(50 * 1448), pace: None, tcp: reno() };
     let links =
         vec![link("down", 1_000_000_000, 50 * MS, pfifo(1000)), link("up", 0, 50 * MS, pfifo(1))];
     let tables = run(&scenario(5 * S, links, vec![flow("f", traffic)]));
@@ -227,7 +227,7 @@ fn nothing_of_the_warm_up_is_measured() {
 /// A short packet may be quicker than a full packet: the base RTT is at most the least sample.
 #[test]
 fn a_base_rtt_is_at_most_the_least_sample() {
-    let short = Traffic::Bulk { bytes: Some(100), tcp: reno() };
+    let short = Traffic::Bulk { bytes: Some(100), pace: None, tcp: reno() };
     let links = vec![link("down", 100_000, 10 * MS, pfifo(50)), link("up", 0, 10 * MS, pfifo(1))];
     let tables = run(&scenario(2 * S, links, vec![flow("short", short)]));
     // 152 bytes take 12 ms, where a full packet would take 120.

@@ -160,6 +160,9 @@ pub struct Growth {
     /// An upper bound of cwnd in segments (ns-2's `window_`). With `None` only the receive window
     /// bounds cwnd.
     pub max_window: Option<u32>,
+    /// After an RTO without sending, cwnd is halved for each RTO that passed, down to the initial
+    /// window (RFC 2861, RFC 5681 §4.1; Linux's sysctl of this name).
+    pub slow_start_after_idle: bool,
     /// Segments are paced, at 2 × cwnd/srtt below half of ssthresh and 1.2 × above (Linux).
     pub pacing: bool,
     /// HyStart in slow start (cubic only).
@@ -397,6 +400,7 @@ impl TcpParams {
             initial_window: 10,
             initial_ssthresh: None,
             max_window: None,
+            slow_start_after_idle: true,
             pacing: false,
             hystart: true,
             hystart_plus_plus: false,
@@ -477,6 +481,7 @@ impl TcpParams {
             initial_window: 2,
             initial_ssthresh: None,
             max_window: None,
+            slow_start_after_idle: false,
             pacing: false,
             hystart: false,
             hystart_plus_plus: false,

@@ -21,6 +21,7 @@
 //! segment that NextSeg's rule 3 retransmits counts as lost, so it is in flight once, not twice.
 //! Without RACK only the timer detects a lost retransmission.
 
+mod application;
 #[cfg(test)]
 mod bbr_cases;
 mod delivery;
@@ -31,7 +32,7 @@ mod recovery;
 mod state;
 mod timeouts;
 
-use crate::cc::{Ack, AckSample, Control, Needs};
+use crate::cc::{Ack, AckSample, Control, Needs, TxStart};
 use crate::params::{FastRecovery, Ns2Mode};
 use crate::rack::Rack;
 use crate::rate::{RateSampler, micros};
@@ -42,6 +43,7 @@ use crate::undo::Undo;
 use crate::writer::Writer;
 use crate::xmit::XmitTimes;
 use crate::{AckSegment, Receiver, Segment, TcpParams};
+use application::CwndUsage;
 use lengths::Lengths;
 use marks::Marks;
 use pacing::Pacer;
@@ -133,6 +135,8 @@ struct Settings {
     control: Needs,
     /// Segments are paced whatever the congestion control is.
     pacing: bool,
+    /// Segments may be shorter than the MSS before the end of the transfer (`lengths`).
+    lengths_vary: bool,
 }
 
 /// The state of the handshake.
@@ -154,7 +158,7 @@ struct Cold {
     dsack_dups: u64,
     /// Present if feedback reports each mark.
     marks: Option<Box<Marks>>,
-    /// Present if the congestion control makes segments shorter.
+    /// Present if `Settings::lengths_vary`.
     lengths: Option<Lengths>,
 }
 
@@ -207,6 +211,8 @@ pub struct Sender {
     pacer: Option<Pacer>,
     /// Present if the congestion control needs samples. Then there is a pacer too.
     rate: Option<Box<RateSampler>>,
+    /// Present if the application may be short of data.
+    usage: Option<Box<CwndUsage>>,
     stats: SenderStats,
 }
 
@@ -250,11 +256,14 @@ impl Sender {
             needs_ecn: params.ecn && params.congestion.needs_ecn(),
             control: needs,
             pacing: params.growth.pacing,
+            lengths_vary: needs.shorter_segments,
             exact: (params.congestion.needs_ecn() || params.accecn) && params.ecn,
         };
         let marks = settings.exact.then(|| Box::new(Marks::new(params)));
         let paced = params.growth.pacing || needs.paced;
-        let lengths = needs.shorter_segments.then(|| Lengths::new(params.mss, bytes));
+        let lengths = needs
+            .shorter_segments
+            .then(|| Lengths::new(params.mss, bytes.map(|bytes| bytes.max(1))));
         let rate = needs.rate_samples.then(|| Box::new(RateSampler::new()));
         let mut sender = Sender {
             una: 0,
@@ -299,6 +308,7 @@ impl Sender {
             handshake: params.handshake.then_some(Handshake::SendSyn),
             pacer: paced.then(Pacer::default),
             rate,
+            usage: None,
             stats: SenderStats::default(),
         };
         if sender.ecn != EcnState::Accurate {
@@ -327,12 +337,15 @@ impl Sender {
             if let Some(stage) = self.handshake {
                 return self.poll_handshake(stage, now);
             }
+            if self.usage.is_some() {
+                self.cwnd_validate(now);
+            }
             if !self.writer.write(self.una, self.nxt, self.scoreboard.merged(), self.cwnd) {
                 self.rearm_timer(now);
                 return None;
             }
-            if self.rate.is_some() {
-                self.check_app_limited();
+            if self.rate.is_some() || self.usage.is_some() {
+                self.on_write(now);
             }
             self.update_limits();
         }
@@ -553,6 +566,7 @@ impl Sender {
         if let Some(delivery) = delivery {
             self.control_by_rate(delivery, ack, (acked, delivered), now);
         }
+        self.acked(false, now);
         self.update_limits();
         Acked { rtt, delivered, complete: acked > 0 && self.una == self.end }
     }
@@ -743,7 +757,8 @@ impl Sender {
     /// A segment is about to leave while nothing is in flight.
     #[cold]
     fn tx_start(&mut self, now: Time) {
-        self.control.on_tx_start(self.nxt);
+        let lsndtime = self.lsndtime(now);
+        self.control.on_tx_start(&TxStart { now, nxt: self.nxt, lsndtime });
         if let Some(rate) = &self.rate
             && rate.is_app_limited()
         {
@@ -794,8 +809,8 @@ impl Sender {
         if !retransmit {
             self.rtt_source.on_transmit(seq, now);
         }
-        let len = if self.settings.control.shorter_segments {
-            self.length(seq, retransmit)
+        let len = if self.settings.lengths_vary {
+            self.length(seq, retransmit, now)
         } else if seq + 1 == self.end {
             self.last_len
         } else {
@@ -1026,17 +1041,11 @@ impl Sender {
             srtt: self.rtt.srtt(),
             una: self.una,
             nxt: self.nxt,
-            cwnd_limited: self.una <= self.cwnd_usage_seq || self.fills_cwnd(acked),
+            cwnd_limited: self.is_cwnd_limited(acked),
             ca_open: self.ca_state.is_open() && self.scoreboard.sacked_out() == 0,
         };
         self.control.on_ack(&ack);
-    }
-
-    /// tcp_is_cwnd_limited: in slow start, a cwnd that is more than half used counts as the limit,
-    /// since it doubles faster than it fills.
-    fn fills_cwnd(&self, acked: u32) -> bool {
-        let (cwnd, flight) = (self.control.cwnd(), self.nxt - self.una + acked);
-        cwnd < self.control.ssthresh() && cwnd < 2.0 * f64::from(flight)
+        self.acked(true, now);
     }
 
     fn apply_sacks(&mut self, ack: &AckSegment) -> u32 {

@@ -9,6 +9,9 @@
 //! the application writes until used ≥ sndbuf or unsent ≥ 2 W
 //! ```
 //!
+//! An application with a pace of its own writes at once what it has produced. Only if the socket
+//! refuses (SOCK_NOSPACE) does it wait until the socket is writable.
+//!
 //! sndbuf grows with cwnd: twice the memory of cwnd segments (BBR: three times). PSH is set on the
 //! last segment written before the socket is full. It is also set on each segment more than half of
 //! the largest window beyond the last PSH (forced_push). The end of an earlier write has no PSH,
@@ -60,6 +63,14 @@ pub struct Writer {
 struct Cold {
     /// Bytes of one write; with 0 everything is written at once, without PSH.
     write_bytes: u64,
+    /// The application produces its data with time.
+    paced: bool,
+    /// The socket has refused data and is not writable yet (SOCK_NOSPACE).
+    no_space: bool,
+    /// Since the socket refused data, an ACK has arrived or a segment has left (tcp_check_space).
+    check_space: bool,
+    /// One past the last segment that would leave if it were written now.
+    at_once: u32,
     mss: u64,
     /// Bytes of the buffer for each segment of cwnd (per_mss), times the number of windows.
     per_mss: u64,
@@ -83,6 +94,10 @@ impl Writer {
             next_push: u32::MAX,
             cold: Box::new(Cold {
                 write_bytes: params.buffers.write_bytes.into(),
+                paced: false,
+                no_space: false,
+                check_space: false,
+                at_once: 0,
                 mss,
                 per_mss: windows(params)
                     * ((mss + options + HEADERS).next_power_of_two() + DESCRIPTOR),
@@ -97,6 +112,65 @@ impl Writer {
     #[inline]
     pub fn written(&self) -> u32 {
         self.written
+    }
+
+    /// One past the last segment that the application has produced.
+    pub fn end(&self) -> u32 {
+        self.end
+    }
+
+    /// The application has produced nothing yet.
+    pub fn wait_for_data(&mut self) {
+        (self.written, self.end) = (0, 0);
+        self.cold.paced = true;
+        self.set_no_space(false);
+    }
+
+    /// The application has produced the segments below `end`; `nxt` is the first that has not left.
+    pub fn produced(&mut self, end: u32, nxt: u32) {
+        self.end = end;
+        if self.cold.write_bytes == 0 {
+            self.written = end;
+        } else if end > self.written && self.written - nxt >= self.lowat_segments {
+            self.set_no_space(true);
+        }
+    }
+
+    /// Whether the socket accepts all data at once.
+    pub fn writes_at_once(&self) -> bool {
+        self.cold.write_bytes == 0
+    }
+
+    /// An ACK has arrived.
+    pub fn on_ack(&mut self) {
+        self.cold.check_space = true;
+    }
+
+    /// A segment has left for the first time. If it left at once, the socket had not yet refused
+    /// the data behind it.
+    pub fn on_sent(&mut self, seq: u32) {
+        self.cold.check_space |= seq >= self.cold.at_once;
+    }
+
+    /// A segment below `at_once` leaves as soon as it is written. It then has no PSH, because the
+    /// socket refuses more data only later (tcp_push_one).
+    pub fn leaves_at_once(&mut self, at_once: u32) {
+        self.cold.at_once = at_once;
+    }
+
+    /// Whether the socket has refused data and is not writable yet.
+    pub fn no_space(&self) -> bool {
+        self.cold.no_space
+    }
+
+    /// An application that waits for its socket begins to write below half of the unsent data at
+    /// which a socket refuses more (tcp_stream_memory_free).
+    fn set_no_space(&mut self, no_space: bool) {
+        (self.cold.no_space, self.cold.check_space) = (no_space, false);
+        if self.cold.paced {
+            let writes = if no_space { 1 } else { 2 };
+            self.lowat_segments = (writes * self.cold.write_bytes).div_ceil(self.cold.mss) as u32;
+        }
     }
 
     /// Moves the end of the transfer to `end`. If everything is written, the written data ends
@@ -135,7 +209,23 @@ impl Writer {
         if self.written == self.end {
             return false;
         }
-        self.max_cwnd = self.max_cwnd.max(cwnd);
+        if self.cold.paced && self.written > 0 {
+            // Only while the application waits for its socket does the buffer grow, when an ACK
+            // arrives or a segment leaves (tcp_new_space).
+            if self.cold.no_space && !std::mem::take(&mut self.cold.check_space) {
+                return false;
+            }
+            if !self.cold.no_space {
+                return self.write_in(self.max_cwnd, una, nxt, merged);
+            }
+        }
+        self.write_in(self.max_cwnd.max(cwnd), una, nxt, merged)
+    }
+
+    /// Writes if a buffer for `cwnd` has room.
+    #[inline]
+    fn write_in(&mut self, cwnd: u32, una: u32, nxt: u32, merged: u32) -> bool {
+        self.max_cwnd = cwnd;
         let unsent = self.written - nxt;
         if unsent >= self.lowat_segments {
             return false;
@@ -143,28 +233,65 @@ impl Writer {
         let sndbuf = self.cold.per_mss * u64::from(self.max_cwnd);
         let used = u64::from(self.written - una) * (self.cold.mss + TRUESIZE_OVERHEAD)
             - u64::from(merged) * TRUESIZE_OVERHEAD;
-        if 3 * used > 2 * sndbuf {
+        let refuses = if self.cold.no_space { 3 * used > 2 * sndbuf } else { used >= sndbuf };
+        if refuses {
+            self.set_no_space(true);
             return false;
         }
         let room = sndbuf.saturating_sub(used).div_ceil(self.cold.mss + TRUESIZE_OVERHEAD);
         self.fill(una, u64::from(unsent) * self.cold.mss, room);
+        self.set_no_space(self.written < self.end);
         true
     }
 
     fn fill(&mut self, una: u32, unsent: u64, room: u64) {
-        let wanted = (2 * self.cold.write_bytes - unsent).div_ceil(self.cold.mss);
+        // What leaves at once is never unsent.
+        let gone = self.cold.at_once.saturating_sub(self.written);
+        let wanted = (2 * self.cold.write_bytes - unsent).div_ceil(self.cold.mss) + u64::from(gone);
         let segments = wanted.min(room).min(u64::from(self.end - self.written)).max(1) as u32;
         let acknowledged = self.cold.pushes.partition_point(|&seq| seq < una);
         self.cold.pushes.drain(..acknowledged);
         let until = self.written + segments;
         let known = self.cold.pushes.len();
-        if self.cold.max_window / 2 < self.cold.write_bytes {
-            self.forced_push(until);
+        if self.cold.paced {
+            self.push_writes(until);
+        } else {
+            if self.cold.max_window / 2 < self.cold.write_bytes {
+                self.forced_push(until);
+            }
+            self.push(until - 1);
         }
         self.written = until;
-        self.cold.pushes.push_back(until - 1);
-        self.next_push = self.next_push.min(self.cold.pushes[known]);
-        self.cold.pushed_seq = u64::from(until) * self.cold.mss;
+        if let Some(&push) = self.cold.pushes.get(known) {
+            self.next_push = self.next_push.min(push);
+        }
+    }
+
+    /// Sets PSH on a segment.
+    fn push(&mut self, seq: u32) {
+        self.cold.pushes.push_back(seq);
+        self.cold.pushed_seq = u64::from(seq + 1) * self.cold.mss;
+    }
+
+    /// The writes of a paced application, up to `until`: whole segments, at most W bytes each. Its
+    /// last segment has PSH, unless the socket refused a part of the write and the rest had left.
+    #[cold]
+    fn push_writes(&mut self, until: u32) {
+        let most = (self.cold.write_bytes / self.cold.mss).max(1) as u32;
+        let mut from = self.written;
+        while from < until {
+            let end = until.min(from.saturating_add(most));
+            for seq in from..end - 1 {
+                let at = u64::from(seq + 1) * self.cold.mss;
+                if at > self.cold.pushed_seq + self.cold.max_window / 2 {
+                    self.push(seq);
+                }
+            }
+            if end - from == most || end == self.end || end > self.cold.at_once {
+                self.push(end - 1);
+            }
+            from = end;
+        }
     }
 
     /// forced_push: sets PSH on segments, up to `until`, that are more than half of the largest
@@ -271,5 +398,44 @@ mod tests {
         let mut w =
             Writer::new(&crate::cc::test::params().with(|p| p.buffers.write_bytes = 0), u32::MAX);
         assert_eq!((w.written(), w.write(0, 0, 0, 10), w.pushes_new(5)), (u32::MAX, false, false));
+    }
+
+    fn paced() -> Writer {
+        let mut w = writer(u32::MAX);
+        w.wait_for_data();
+        w
+    }
+
+    #[test]
+    fn a_paced_application_writes_what_it_has_produced_and_pushes_it() {
+        let mut w = paced();
+        assert!(!w.write(0, 0, 0, 10));
+        w.produced(1, 0);
+        assert!(w.write(0, 0, 0, 10) && !w.write(0, 1, 0, 10));
+        w.produced(4, 1);
+        assert!(w.write(0, 1, 0, 10));
+        assert_eq!((0..4).filter(|&seq| w.pushes_new(seq)).collect::<Vec<_>>(), [0, 3]);
+        assert!(!w.no_space());
+    }
+
+    #[test]
+    fn its_buffer_grows_only_while_it_waits_and_with_an_ack() {
+        // A guest's: 14 segments in flight, and a buffer for the cwnd of 21 when it last grew. At a
+        // cwnd of 55 the application fills it with 29 more, which leave at once. The next ACK, at a
+        // cwnd of 56, makes room for 114 in all.
+        let mut w = Writer { max_cwnd: 21, written: 1727, ..paced() };
+        w.produced(u32::MAX, 1727);
+        w.cold.pushed_seq = 1727 * 1448;
+        w.leaves_at_once(1727 + 41);
+        assert!(w.write(1713, 1727, 0, 55) && w.no_space());
+        assert_eq!(w.written(), 1756);
+        (1727..1756).for_each(|seq| w.on_sent(seq));
+        assert!(!w.write(1713, 1756, 0, 55));
+        w.on_ack();
+        assert!(w.write(1714, 1756, 0, 56));
+        assert_eq!(w.written(), 1828);
+        // No PSH where the socket refused data that had left, then at the end of a whole write of 45
+        // segments, and of what waits.
+        assert_eq!((1727..1828).filter(|&seq| w.pushes_new(seq)).collect::<Vec<_>>(), [1800, 1827]);
     }
 }

@@ -1,13 +1,15 @@
-//! Traffic of hosts: the kinds (`kinds`), and for traffic that is not TCP the random draws, the
-//! frames of a video and the sources of datagrams.
+//! Traffic of hosts: the kinds (`kinds`), the pace of an application over TCP (`pace`), and for
+//! traffic that is not TCP the random draws, the frames of a video and the sources of datagrams.
 //!
 //! A source is a small state machine. At its deadline the caller asks it for the packets to send
 //! now and for the time of the next ones. Each source has a random stream of its own. The simulator
 //! and the program in a kernel guest use the same sources.
 
 mod kinds;
+mod pace;
 
 pub use kinds::{KindRecord, Packets, RTP_HEADERS, TrafficKind, UDP_HEADERS};
+pub use pace::{Pace, PacedWriter};
 
 use serde::{Deserialize, Serialize};
 use units::{Rate, Rng, Span, Time};

@@ -3,6 +3,7 @@
 cases/*.toml            cases of `sojourn agree`, all variants of each
 cases/ENGINE/*.toml     cases for features that only this engine's kernel has
 replays/                the same for `sojourn replay`
+controls/               scenarios into which `product` puts each congestion control
 product.toml            the scenario into which `product` puts each congestion control, feedback
                         and discipline
 quick.toml              some of the cases: files with the labels of their variants
@@ -12,10 +13,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
-from sojourn.agreement.product import combinations
+from sojourn.agreement.product import combinations, each_control
 from sojourn.engine.registry import fits
 from sojourn.scenario import Scenario, load
 
@@ -35,8 +36,13 @@ def replays(engine: str = KERNEL) -> list[Path]:
 
 
 def standing(engine: str = KERNEL) -> list[Scenario]:
-    """The standing set for this engine: each variant of each case, and the products."""
-    return [*named([load(file) for file in cases(engine)]), *products(engine)]
+    """The standing set for this engine: each variant of each case, the products, and each
+    control."""
+    return [
+        *named([load(file) for file in cases(engine)]),
+        *products(engine),
+        *controls(engine),
+    ]
 
 
 def quick() -> list[Scenario]:
@@ -54,10 +60,23 @@ def quick() -> list[Scenario]:
 def products(engine: str = KERNEL) -> list[Scenario]:
     """Each combination of a congestion control, a feedback and a discipline that this engine's
     kernel has."""
-    base = load(FOLDER / "product.toml")
+    return _made(engine, FOLDER / "product.toml", combinations)
+
+
+def controls(engine: str = KERNEL) -> list[Scenario]:
+    """The scenarios of `controls/`, each with each congestion control that this engine's kernel
+    has."""
+    files = _files(FOLDER / "controls", engine)
+    return [cell for file in files for cell in _made(engine, file, each_control)]
+
+
+def _made(
+    engine: str, file: Path, cells: Callable[[Scenario], Iterable[Scenario]]
+) -> list[Scenario]:
+    base = load(file)
     return [
         cell.with_(label=f"{base.title}: {cell.label}")
-        for cell in combinations(base)
+        for cell in cells(base)
         if fits(engine, cell)
     ]
 

@@ -244,6 +244,7 @@ def expected_packets(realised: Realised) -> int:
                 sharing[link] += 1
     for flow, traffic, seconds, size in greedy:
         bps = min(left[link] / sharing[link] for link in flow.path)
+        bps = min(bps, traffic.mean_bps(round(seconds * 1e9)))
         # A flow that no link limits is limited by its window.
         bps = min(bps, 8 * traffic.tcp.receive_buffer_max / _propagation_s(flow, realised))
         sent = bps * seconds / (8 * size)

@@ -110,7 +110,7 @@ impl Flow {
         };
         let (result, next) = match &mut self.kind {
             Kind::Tcp(tcp) => {
-                let result = tcp.connect(context);
+                let result = tcp.next(context, due);
                 if result.is_err() {
                     tcp.rest(context, AFTER_FAILURE);
                 }

@@ -11,8 +11,8 @@ use probe::bulk::{Listener, Options, Receiver, Sender, State};
 use probe::sys::Interest;
 use probe::tcp_info::TcpInfo;
 use serde_json::{Value, json};
-use traffic::Draw;
-use units::Rng;
+use traffic::{Draw, Pace, PacedWriter};
+use units::{Rng, Time};
 
 use super::far_end;
 use crate::context::{Context, EventTarget, Task};
@@ -30,6 +30,9 @@ pub struct Tcp {
     bytes: Option<u64>,
     /// Sizes and pauses of further transfers.
     series: Option<(Draw, Draw)>,
+    pace: Option<Pace>,
+    /// The application of the connection, if it has a pace.
+    writer: Option<PacedWriter>,
     rng: Rng,
     began: i64,
     stopped: bool,
@@ -74,12 +77,12 @@ impl Tcp {
     pub fn open(context: &mut Context, index: usize) -> io::Result<Tcp> {
         let spec = &context.plan.flows[index];
         let mut rng = Rng::new(context.plan.seed, &format!("{}/traffic", spec.name));
-        let (tcp, bytes, series) = match &spec.traffic {
+        let (tcp, bytes, series, pace) = match &spec.traffic {
             Traffic::Transfers { bytes, pause_ns, tcp } => {
                 let first = bytes.next(&mut rng).max(1);
-                (tcp, Some(first), Some((bytes.clone(), pause_ns.clone())))
+                (tcp, Some(first), Some((bytes.clone(), pause_ns.clone())), None)
             }
-            Traffic::Bulk { bytes, tcp } => (tcp, *bytes, None),
+            Traffic::Bulk { bytes, pace, tcp } => (tcp, *bytes, None, pace.clone()),
             _ => unreachable!("only TCP traffic is opened here"),
         };
         let options = options(tcp, spec.ds);
@@ -102,6 +105,8 @@ impl Tcp {
             receiver: None,
             bytes,
             series,
+            pace,
+            writer: None,
             rng,
             began: 0,
             stopped: false,
@@ -113,8 +118,28 @@ impl Tcp {
         })
     }
 
-    /// Begins the next connection.
-    pub fn connect(&mut self, context: &mut Context) -> io::Result<()> {
+    /// Begins the next connection, or writes what the application of the present one has produced
+    /// at `due`.
+    pub fn next(&mut self, context: &mut Context, due: i64) -> io::Result<()> {
+        if self.writer.is_none() {
+            self.connect(context)?;
+            self.writer = self.pace.clone().map(|pace| PacedWriter::new(pace, Time(due as u64)));
+            if let (Some(pace), Some(sender)) = (&self.pace, &mut self.sender) {
+                sender.write_in_units_of(pace.write_bytes as usize);
+            }
+        }
+        let (Some(writer), Some(sender)) = (&mut self.writer, &mut self.sender) else {
+            return Ok(());
+        };
+        let now = Time(context.clock.now() as u64);
+        sender.allow(writer.produce(now, sender.written()))?;
+        if writer.next() != Time::NEVER {
+            context.agenda.at(writer.next().0 as i64, Task::Next(self.index));
+        }
+        Ok(())
+    }
+
+    fn connect(&mut self, context: &mut Context) -> io::Result<()> {
         let spec = &context.plan.flows[self.index];
         let connect =
             || Sender::connect(spec.from.address, far_end(spec), self.bytes, &self.options);

@@ -78,7 +78,7 @@ pub fn flow(name: &str, traffic: Traffic) -> FlowSpec {
 }
 
 pub fn bulk(tcp: TcpParams) -> Traffic {
-    Traffic::Bulk { bytes: None, tcp }
+    Traffic::Bulk { bytes: None, pace: None, tcp }
 }
 
 pub fn scenario(duration_ns: u64, links: Vec<LinkSpec>, flows: Vec<FlowSpec>) -> Scenario {

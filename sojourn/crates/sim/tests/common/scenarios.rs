@@ -14,7 +14,7 @@ use link::{
 use proptest::prelude::*;
 use proptest::strategy::Union;
 use qdisc::{CardQueues, DsField, Ecn};
-use sim::{Draw, FlowSpec, Frames, LinkSpec, RecordSpec, Scenario, Traffic, TrafficKind};
+use sim::{Draw, FlowSpec, Frames, LinkSpec, Pace, RecordSpec, Scenario, Traffic, TrafficKind};
 use tcp::{CongestionKind, TcpParams};
 
 fn any_loss() -> impl Strategy<Value = Loss> {
@@ -161,6 +161,20 @@ fn any_traffic() -> impl Strategy<Value = Traffic> {
     Union::new_weighted(TrafficKind::ALL.iter().map(weighted).collect())
 }
 
+/// The steps of an application's rate, some of them unlimited or 0.
+fn any_pace() -> impl Strategy<Value = Vec<(u64, Option<u64>)>> {
+    let rate = prop_oneof![1 => Just(None), 1 => Just(Some(0)), 4 => (10_000u64..50_000_000).prop_map(Some)];
+    let steps = prop::collection::vec((1..500 * MS, rate), 1..5);
+    steps.prop_map(|steps| {
+        let ends = steps.iter().scan(0, |at, (gap, _)| {
+            *at += gap;
+            Some(*at)
+        });
+        let starts: Vec<u64> = std::iter::once(0).chain(ends).collect();
+        starts.into_iter().zip(steps.iter().map(|(_, bps)| *bps)).collect()
+    })
+}
+
 fn of_kind(kind: TrafficKind) -> BoxedStrategy<Traffic> {
     let transfers = |objects| {
         any_tcp().prop_map(move |tcp| Traffic::Transfers {
@@ -173,7 +187,14 @@ fn of_kind(kind: TrafficKind) -> BoxedStrategy<Traffic> {
     match kind {
         TrafficKind::Bulk => {
             let size = prop::option::weighted(0.25, 1u64..300_000);
-            (any_tcp(), size).prop_map(|(tcp, bytes)| Traffic::Bulk { bytes, tcp }).boxed()
+            let paced = prop::option::weighted(0.25, any_pace());
+            (any_tcp(), size, paced)
+                .prop_map(|(tcp, bytes, pace)| {
+                    let write_bytes = tcp.mss.into();
+                    let pace = pace.map(|steps| Pace { steps, write_bytes });
+                    Traffic::Bulk { bytes, pace, tcp }
+                })
+                .boxed()
         }
         TrafficKind::Transfers => transfers(None).boxed(),
         TrafficKind::Web => (1u32..6).prop_flat_map(move |n| transfers(Some(n))).boxed(),

@@ -100,6 +100,17 @@ pub struct AckSample {
     pub nxt: u32,
 }
 
+/// A segment is about to leave while nothing is in flight.
+#[derive(Clone, Copy, Debug)]
+pub struct TxStart {
+    /// Now.
+    pub now: Time,
+    /// The next segment to be sent for the first time.
+    pub nxt: u32,
+    /// The last departure of a segment with data (tp->lsndtime).
+    pub lsndtime: Time,
+}
+
 /// The kind of a congestion signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
@@ -206,9 +217,8 @@ pub trait CongestionControl {
     fn on_delivered(&mut self, _sample: &AckSample) {}
 
     /// A segment is about to leave while nothing is in flight (CA_EVENT_TX_START): at the start,
-    /// after a pause, and when a timeout has marked all segments as lost. `nxt`: the next segment
-    /// to be sent for the first time.
-    fn on_tx_start(&mut self, _nxt: u32) {}
+    /// after a pause, and when a timeout has marked all segments as lost.
+    fn on_tx_start(&mut self, _start: &TxStart) {}
 
     /// A reduction proved needless; cwnd was `prior_cwnd` before it (undo_cwnd).
     fn undo(&mut self, prior_cwnd: f64, _totals: Totals) {
@@ -448,7 +458,7 @@ impl Control {
         pub fn on_congestion(&mut self, event: &Congestion);
         #[inline]
         pub fn on_delivered(&mut self, sample: &AckSample);
-        pub fn on_tx_start(&mut self, nxt: u32);
+        pub fn on_tx_start(&mut self, start: &TxStart);
         pub fn undo(&mut self, prior_cwnd: f64, totals: Totals);
         #[inline]
         pub fn cwnd(&self) -> f64;

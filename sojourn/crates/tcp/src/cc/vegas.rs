@@ -36,7 +36,7 @@
 //! computes a diff of two segments when none is queued, and a lone flow stays at half the link.
 
 use super::{
-    Ack, AckSample, Congestion, CongestionControl, CwndCnt, Needs, Signal, reno_cong_avoid,
+    Ack, AckSample, Congestion, CongestionControl, CwndCnt, Needs, Signal, TxStart, reno_cong_avoid,
 };
 use crate::TcpParams;
 
@@ -264,10 +264,10 @@ impl CongestionControl for Vegas {
         }
     }
 
-    fn on_tx_start(&mut self, nxt: u32) {
+    fn on_tx_start(&mut self, start: &TxStart) {
         if self.algorithm == Algorithm::Linux {
             self.base_rtt = NO_RTT;
-            self.begin_round(nxt);
+            self.begin_round(start.nxt);
         }
     }
 
@@ -536,7 +536,7 @@ mod tests {
     fn after_a_timeout_the_base_rtt_is_sought_anew() {
         let mut vegas = linux(38.0, 20.0);
         lose(&mut vegas, Signal::Timeout);
-        vegas.on_tx_start(151);
+        vegas.on_tx_start(&TxStart { now: Time::ZERO, nxt: 151, lsndtime: Time::ZERO });
         assert_eq!((vegas.cwnd(), vegas.ssthresh()), (1.0, 19.0));
         // Segments up to 151 are outstanding: slow start applies, and no avoidance at ssthresh.
         for una in 102..=140 {
@@ -552,7 +552,7 @@ mod tests {
     fn after_a_timeout_the_paper_s_is_reno_until_all_is_in_order() {
         let mut vegas = paper(true, 38.0, 20.0);
         lose(&mut vegas, Signal::Timeout);
-        vegas.on_tx_start(151);
+        vegas.on_tx_start(&TxStart { now: Time::ZERO, nxt: 151, lsndtime: Time::ZERO });
         for una in 102..=111 {
             let rtt = Span::from_millis(500);
             receive(&mut vegas, &Ack { ca_open: false, ..ack_of(una, rtt) }, rtt);

@@ -160,7 +160,7 @@ impl Sender {
         (acked, delivered): (u32, u32),
         now: Time,
     ) {
-        let in_flight = self.pipe();
+        let (in_flight, cwnd_limited) = (self.pipe(), self.cwnd_was_limit());
         let Some(rate) = &mut self.rate else { return };
         let rtt_us = match delivery.timed {
             Some(sent) => Some((micros(now) - micros(sent)) as u32),
@@ -192,7 +192,7 @@ impl Sender {
                 CaState::Recovery(_) => Repair::Recovery,
                 CaState::Loss(_) => Repair::Loss,
             },
-            cwnd_limited: self.una <= self.cwnd_usage_seq,
+            cwnd_limited,
         });
         if self.control.limits_itself() {
             rate.limit_by_app(in_flight);

@@ -1,8 +1,10 @@
-//! The lengths of segments for a congestion control that makes some shorter than the MSS (Prague at
-//! low rates). A segment keeps its length when it is retransmitted.
+//! The lengths of segments if some are shorter than the MSS: a congestion control makes them so
+//! (Prague at low rates), or the application writes less (`application`). A segment keeps its length
+//! when it is retransmitted.
 
 use super::Sender;
 use std::collections::VecDeque;
+use units::Time;
 
 /// At least this many short segments are remembered, and always those outstanding.
 const REMEMBERED: usize = 1 << 12;
@@ -16,13 +18,27 @@ pub(super) struct Lengths {
     short: VecDeque<(u32, u64)>,
     /// The sum of missing bytes up to the last segment dropped from `short`.
     forgotten: u64,
-    /// Bytes of the transfer that have not left; `None` if it is endless.
+    /// Bytes that the application has produced and that have not left; `None` if it always has
+    /// more.
     left: Option<u64>,
+}
+
+/// Ends of the data, one past the last segment.
+pub(super) struct Ends {
+    /// The data that the application has produced.
+    pub data: u32,
+    /// The whole transfer.
+    pub transfer: u32,
 }
 
 impl Lengths {
     pub fn new(mss: u32, bytes: Option<u64>) -> Lengths {
-        Lengths { mss, short: VecDeque::new(), forgotten: 0, left: bytes.map(|bytes| bytes.max(1)) }
+        Lengths { mss, short: VecDeque::new(), forgotten: 0, left: bytes }
+    }
+
+    /// The application has so many bytes that have not left.
+    pub fn set_left(&mut self, left: u64) {
+        self.left = Some(left);
     }
 
     /// The length of a segment that leaves for the first time, at most `payload`. SND.UNA is `una`.
@@ -83,24 +99,42 @@ impl Sender {
 
     /// The payload of a segment that leaves.
     #[cold]
-    pub(super) fn length(&mut self, seq: u32, retransmit: bool) -> u32 {
+    pub(super) fn length(&mut self, seq: u32, retransmit: bool, now: Time) -> u32 {
         let payload = self.payload();
         let Some(lengths) = &mut self.cold.lengths else { return payload };
         if retransmit {
-            return lengths.of(seq);
+            let len = lengths.of(seq);
+            self.data_sent(None, now);
+            return len;
         }
         let len = lengths.send(seq, payload, self.una);
-        if let Some(left) = lengths.left {
+        let endless = lengths.left.is_none();
+        self.data_sent(Some(seq), now);
+        if !endless {
             // The remaining bytes make more segments if these are short, and perhaps fewer at the
             // end.
-            let end = self.nxt + left.div_ceil(self.settings.mss.into()) as u32;
-            if end != self.end {
-                self.end = end;
-                self.writer.end_at(end);
+            let ends = self.ends();
+            self.end = ends.transfer;
+            if self.writer.end() != ends.data {
+                self.writer.end_at(ends.data);
                 self.update_limits();
             }
         }
         len
+    }
+
+    /// The ends of the data, if all that has not left makes full segments.
+    pub(super) fn ends(&self) -> Ends {
+        let left = self.cold.lengths.as_ref().and_then(|lengths| lengths.left);
+        let end = |bytes: Option<u64>| {
+            let segments = bytes.map(|bytes| bytes.div_ceil(self.settings.mss.into()));
+            segments
+                .and_then(|segments| u32::try_from(segments).ok())
+                .map_or(u32::MAX, |segments| self.nxt.saturating_add(segments))
+        };
+        let unproduced = self.usage.as_ref().map_or(Some(0), |usage| usage.unproduced());
+        let whole = left.zip(unproduced).map(|(left, rest)| left.saturating_add(rest));
+        Ends { data: end(left), transfer: end(whole) }
     }
 }
 

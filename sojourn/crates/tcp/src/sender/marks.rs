@@ -192,7 +192,7 @@ impl Sender {
             now,
             srtt: self.rtt.srtt().span(),
             in_flight: self.pipe(),
-            cwnd_limited: self.una <= self.cwnd_usage_seq || self.fills_cwnd(segments),
+            cwnd_limited: self.is_cwnd_limited(segments),
             lossless: self.is_calm(),
         })
     }

@@ -8,6 +8,7 @@ mod player;
 mod profiles;
 
 mod accecn;
+mod application;
 mod cubic;
 mod dctcp;
 mod ecn;

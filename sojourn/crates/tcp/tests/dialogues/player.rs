@@ -11,6 +11,7 @@
 //! | `> nothing` | it sends no more; also implied before the next event |
 //! | `timer` | the sender's (or receiver's) deadline is exactly now |
 //! | `stop` | the application stops |
+//! | `write 3` | an application (`play_application`) writes three more segments' worth of bytes; `write 500 B`: 500 bytes |
 //! | `< seq 4 ce` | a segment reaches the receiver; also `again`, `cwr`, `len 500`, `stamp 0.1` (else: sent now) |
 //! | `> ack 5 sack 7..8 ece win 4000 echo 0.1` | the receiver's answer; without `sack`, `ece` and `oneway` the answer must not have them |
 //! | `cwnd == 7` | also ssthresh, inflight, retransmits, timeouts, recoveries, reductions, undos, probes, rto, srtt, window, delivered; `>=` and `<=` too |
@@ -37,6 +38,11 @@ pub fn play_transfer(params: &TcpParams, bytes: u64, script: &str) {
     play_sender(params, Some(bytes), script);
 }
 
+/// Plays a script against a sender whose application writes when the script says so.
+pub fn play_application(params: &TcpParams, script: &str) {
+    play_by(Sender::new(params, None).with_application(params), params, script);
+}
+
 /// Plays a script against a receiver.
 pub fn play_receiver(params: &TcpParams, script: &str) {
     let mut stage =
@@ -45,8 +51,13 @@ pub fn play_receiver(params: &TcpParams, script: &str) {
 }
 
 fn play_sender(params: &TcpParams, bytes: Option<u64>, script: &str) {
+    play_by(Sender::new(params, bytes), params, script);
+}
+
+fn play_by(sender: Sender, params: &TcpParams, script: &str) {
     let mut stage = SenderStage {
-        sender: Sender::new(params, bytes),
+        sender,
+        produced: 0,
         params: params.clone(),
         window: Receiver::new(params).window_bytes(),
         stamps: HashMap::new(),
@@ -141,6 +152,8 @@ trait Stage {
     fn deadline(&self) -> Option<Time>;
     fn on_deadline(&mut self, now: Time);
     fn stop(&mut self, line: &Line);
+    /// `write …`
+    fn write(&mut self, line: &mut Line, now: Time);
     /// The left side of a comparison.
     fn value(&self, name: &str) -> Option<f64>;
 }
@@ -191,6 +204,11 @@ fn run(stage: &mut impl Stage, script: &str) {
                     line.next();
                     stage.stop(&line);
                 }
+                Some("write") => {
+                    line.next();
+                    stage.quiet(&line);
+                    stage.write(&mut line, now);
+                }
                 _ => compare(stage, &mut line),
             }
         }
@@ -216,6 +234,8 @@ fn compare(stage: &impl Stage, line: &mut Line) {
 
 struct SenderStage {
     sender: Sender,
+    /// Bytes that the application has produced.
+    produced: u64,
     params: TcpParams,
     window: u64,
     /// The time of the last transmission of each segment.
@@ -333,6 +353,13 @@ impl Stage for SenderStage {
 
     fn stop(&mut self, _: &Line) {
         self.sender.stop();
+    }
+
+    fn write(&mut self, line: &mut Line, now: Time) {
+        let amount: u64 = line.number();
+        self.produced += if line.take("B") { amount } else { amount * u64::from(self.params.mss) };
+        self.sender.produce(self.produced, now);
+        self.pump(now);
     }
 
     fn value(&self, name: &str) -> Option<f64> {
@@ -457,6 +484,10 @@ impl Stage for ReceiverStage {
 
     fn stop(&mut self, line: &Line) {
         line.fail("only a sender stops");
+    }
+
+    fn write(&mut self, line: &mut Line, _: Time) {
+        line.fail("a receiver writes nothing");
     }
 
     fn value(&self, name: &str) -> Option<f64> {

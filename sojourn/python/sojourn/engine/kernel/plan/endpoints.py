@@ -26,6 +26,7 @@ class TcpSide:
     receive_buffer: int
     receive_buffer_max: int
     initial_window: int
+    slow_start_after_idle: bool
     min_rto_ns: int
 
 
@@ -63,5 +64,5 @@ def sysctls(side: TcpSide) -> Iterator[tuple[str, int | str]]:
     yield "tcp_wmem", f"4096 16384 {SEND_BUFFER}"
     # Each connection must begin as if it were the first between its hosts.
     yield "tcp_no_metrics_save", 1
-    yield "tcp_slow_start_after_idle", 1
+    yield "tcp_slow_start_after_idle", int(side.slow_start_after_idle)
     yield "ip_local_port_range", "32768 60999"
