@@ -4,6 +4,10 @@
 //! bytes). A first line of names may change that: `time_ms, rtt_ms, loss, bandwidth_kbps` is a rate
 //! in its fourth column. Among more than two columns, time and value are chosen by their names
 //! alone, and a value's name contains its unit. Ambiguous columns are refused.
+//!
+//! `sojourn import` chooses columns by names as well (formats/line_table.py), for rates in both
+//! directions, delays, RTTs, losses and dates at once, where no key implies a quantity. What both
+//! know has the same meaning in both.
 
 use values::Wrong;
 use values::text::quoted;

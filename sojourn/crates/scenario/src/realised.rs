@@ -313,8 +313,8 @@ fn traffic(entry: &Entry, code: &Code, duration: u64) -> Traffic {
             let last = own.packets.last().map_or(0, |packet| packet.0);
             Traffic::Capture {
                 packets: own.packets.iter().map(|&(at, size)| (at, bytes(size))).collect(),
-                // The packets do not repeat within the run.
-                period_ns: own.repeat.unwrap_or(duration.max(last + 1)),
+                // The packets do not repeat within the run, nor at its last instant.
+                period_ns: own.repeat.unwrap_or(duration.max(last) + 1),
             }
         }
         Kind::Video(own) => {
