@@ -694,8 +694,8 @@ def packed(*parts: bytes, times: int = 1) -> bytes:
     [
         (packed(b"[", b"[]," * 2**16, b"0]", times=80), "more than 10 million values"),
         (packed(b"[", b'{"":0},' * 2**16, b"0]", times=55), "more than 10 million values"),
-        (packed(b'"', b"x" * 10**6, b'"', times=201), "more than 200 MB"),
-        (bz2.compress(b" " * (2 * 10**8 + 1), 1), "more than 200 MB"),
+        (packed(b'["', b"x" * 10**6, b'"]', times=201), "more than 200 MB"),
+        (bz2.compress(b"[" + b" " * (2 * 10**8), 1), "more than 200 MB"),
         (b"[" * 10**6, "not a flent file"),
         (b"1" * 5000, "not a flent file"),
     ],

@@ -8,6 +8,7 @@ import gzip
 import json
 import lzma
 import math
+import struct
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,8 @@ def _check(texts: formats.Texts, folder: Path) -> scenario.Scenario:
     """Returns the scenario of these texts, which must be valid."""
     for ending, text in texts.files.items():
         (folder / f"x{ending}").write_text(text.replace("{stem}", "x"))
+    for ending, data in texts.binary.items():
+        (folder / f"x{ending}").write_bytes(data)
     return scenario.load(folder / "x.toml")
 
 
@@ -591,6 +594,97 @@ def test_libreqos_circuits_are_links_below_their_sites(tmp_path: Path) -> None:
     alone.write_text(alone.read_text().replace("2.5,1.0", "fast,1.0"))
     with pytest.raises(UserError, match="line 5: download max mbps is 'fast'"):
         formats.read(formats.open_file(alone))
+
+
+def _frame(kind: int, body: bytes) -> bytes:
+    return bytes([kind]) + len(body).to_bytes(3, "little") + body
+
+
+CRR = struct.pack("<Q", 0x5372AB82AE7C59CB)
+CRUSADER = {
+    "version": 2, "generated_by": "Crusader 0.3.2", "server_latency": {"secs": 0, "nanos": 2_000_000}, "start": [1, 0], "duration": [9, 0],
+    "stream_groups": [
+        {"download": True, "both": False, "streams": [{"data": [{"time": [1, 500_000_000], "bytes": 0}, {"time": [2, 0], "bytes": 625_000}, {"time": [3, 0], "bytes": 1_875_000}]}]},
+        {"download": False, "both": False, "streams": [{"data": [{"time": [4, 0], "bytes": 0}, {"time": [5, 0], "bytes": 125_000}]}]},
+    ],
+    "pings": [
+        {"index": 1, "sent": [2, 500_000_000], "latency": {"total": {"secs": 0, "nanos": 30_000_000}, "up": {"secs": 0, "nanos": 9_000_000}}},
+        {"index": 0, "sent": [1, 0], "latency": {"total": {"secs": 0, "nanos": 10_000_000}, "up": {"secs": 0, "nanos": 4_000_000}}},
+        {"index": 2, "sent": [4, 500_000_000], "latency": None},
+    ],
+}  # fmt: skip
+
+
+def test_crusaders_results_are_streams_pings_and_phases(tmp_path: Path) -> None:
+    import msgspec
+
+    file = tmp_path / "x.crr"
+    packed = msgspec.msgpack.encode(CRUSADER)
+    half = len(packed) // 2
+    # A block with a literal of more than 60 bytes; then one that is not compressed.
+    block = (half).to_bytes(2, "little") if half < 128 else bytes([half & 0x7F | 0x80, half >> 7])
+    block += bytes([61 << 2]) + (half - 1).to_bytes(2, "little") + packed[:half]
+    data = CRR + struct.pack("<Q", 2) + _frame(0xFF, b"sNaPpY") + _frame(0, bytes(4) + block) + _frame(1, bytes(4) + packed[half:])  # fmt: skip
+    file.write_bytes(data)
+    form, measured = formats.read(formats.open_file(file))
+    assert isinstance(measured, FileMeasurement)
+    assert (form.name, measured.version, measured.test) == ("crusader", "0.3.2", "download, upload")
+    down, up = measured.streams
+    assert (down.direction, _mbps(down), down.t) == ("down", [10.0, 10.0], [1.5, 2.0, 3.0])
+    assert (up.direction, _mbps(up)) == ("up", [1.0])
+    assert _rtts(measured.pings[0]) == [10, 30, None]
+    assert [ping.forward_ms for ping in measured.pings[0].sent][:2] == [4, 9]
+    assert [(p["kind"], p["start_ns"] / 1e9, p["end_ns"] / 1e9) for p in measured.phases] == [
+        ("idle", 0, 1.5), ("download", 1.5, 3), ("idle", 3, 4), ("upload", 4, 5),
+    ]  # fmt: skip
+    for part in range(1, 10):
+        file.write_bytes(data[: len(data) * part // 10])
+        with pytest.raises(UserError):
+            formats.read(formats.open_file(file))
+    file.write_bytes(CRR + struct.pack("<Q", 3))
+    with pytest.raises(UserError, match="version 3, and 0, 1 and 2 are read"):
+        formats.read(formats.open_file(file))
+
+
+def test_crusaders_first_version_is_read(tmp_path: Path) -> None:
+    def duration(seconds: float) -> bytes:
+        return struct.pack("<QI", int(seconds), round(seconds % 1 * 1e9))
+
+    points = [(1.0, 0), (2.0, 250_000)]
+    stream = struct.pack("<Q", 2) + b"".join(duration(t) + struct.pack("<Q", n) for t, n in points)
+    groups = struct.pack("<Q", 1) + b"\1\0" + struct.pack("<Q", 1) + stream
+    pings = struct.pack("<Q", 2)
+    pings += struct.pack("<Q", 0) + duration(0.5) + b"\1" + duration(0.02)
+    pings += struct.pack("<Q", 1) + duration(1.5) + b"\0"
+    file = tmp_path / "x.crr"
+    file.write_bytes(CRR + struct.pack("<Q", 0) + struct.pack("<QQQQ", 5, 1, 5, 20) + duration(0.1) + duration(3) + groups + pings)  # fmt: skip
+    _, measured = formats.read(formats.open_file(file))
+    assert isinstance(measured, FileMeasurement)
+    assert _mbps(measured.streams[0]) == [2.0]
+    file.write_bytes(file.read_bytes()[:-9])
+    with pytest.raises(UserError, match="it ends too early"):
+        formats.read(formats.open_file(file))
+    file.write_bytes(CRR + b"12")
+    with pytest.raises(UserError, match="it ends too early"):
+        formats.read(formats.open_file(file))
+    file.write_bytes(CRR + struct.pack("<Q", 0) + struct.pack("<QQQQ", 5, 1, 5, 20) + duration(0.1) + duration(3) + groups + pings)  # fmt: skip
+    _, measured = formats.read(formats.open_file(file))
+    assert isinstance(measured, FileMeasurement)
+    assert _rtts(measured.pings[0]) == [20, None]
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        (b"\x0a\x08abc\x0d\x03", b"abcabcabca"), (b"\x05\x00a\x0e\x01\x00", b"aaaaa"), (b"\x08\x0cabcd\x0f\x04\0\0\0", b"abcdabcd"),
+    ],
+)  # fmt: skip
+def test_copies_of_snappy_may_reach_into_themselves(block: bytes, said: bytes) -> None:
+    from sojourn.formats import crusader
+
+    assert crusader._unpacked(block) == said
+    with pytest.raises(formats.FileFormatError):
+        crusader._unpacked(b"\x05\x01\x09")
 
 
 def test_models_of_rattan_are_traces(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ SECTIONS = {
         "verify",
         "bundle",
         "import",
+        "look",
         "export",
     ),
     "The real kernel": ("agree", "replay", "kernel", "clean"),

@@ -14,6 +14,7 @@ from sojourn.errors import UserError
 
 if TYPE_CHECKING:
     from sojourn.formats import Content, Format, Measurement, Texts
+    from sojourn.records import Run
 
 
 @click.command("import")
@@ -40,7 +41,7 @@ def import_(paths: tuple[Path, ...], output: options.OutputOptions, quiet: bool)
 
     contents = [formats.open_file(path) for path in paths]
     results = [formats.read(content) for content in contents]
-    names = unique_names(map(_stem, contents), between="-")
+    names = unique_names(map(stem, contents), between="-")
     several = len(paths) > 1
     writers: list[Callable[[], None]] = []
     for content, (found, result), name in zip(contents, results, names, strict=True):
@@ -48,23 +49,35 @@ def import_(paths: tuple[Path, ...], output: options.OutputOptions, quiet: bool)
             files = _files(result, name, output, several=several)
             writers.append(partial(_write, files, result, quiet))
         else:
-            folder = _folder(name, output, several=several)
+            folder = run_folder(name, output, several=several)
             writers.append(partial(_measured, content, found, result, folder, output.force, quiet))
     for write in writers:
         write()
 
 
-def _stem(content: Content) -> str:
+def stem(content: Content) -> str:
     """The name of the result: that of the file, without its endings."""
     from sojourn.figures import slug
 
     name = content.name
-    for ending in (".flent", ".json", ".txt", ".csv", ".xml", ".log", ".out", ".conf"):
+    for ending in (
+        ".flent",
+        ".json",
+        ".txt",
+        ".csv",
+        ".xml",
+        ".log",
+        ".out",
+        ".conf",
+        ".pcapng",
+        ".pcap",
+        ".cap",
+    ):
         name = name.removesuffix(ending)
     return slug(name)
 
 
-def _folder(name: str, output: options.OutputOptions, *, several: bool) -> Path:
+def run_folder(name: str, output: options.OutputOptions, *, several: bool) -> Path:
     """The folder of a Run, which may be written."""
     from sojourn.records import MEASUREMENT, check_vacant
 
@@ -78,11 +91,18 @@ def _folder(name: str, output: options.OutputOptions, *, several: bool) -> Path:
 def _measured(
     content: Content, found: Format, measurement: Measurement, folder: Path, force: bool, quiet: bool
 ) -> None:  # fmt: skip
-    from sojourn import extras, formats
+    from sojourn import formats
     from sojourn.records.measurement import MeasurementSettings
 
     with formats.damage_named(content, found):
         run = measurement.run(content, MeasurementSettings(out=folder, force=force))
+    show(run, folder, quiet)
+
+
+def show(run: Run, folder: Path, quiet: bool) -> None:
+    """Prints a measurement that was read, and where it is."""
+    from sojourn import extras
+
     if any(package.measurements for package in extras.installed()):
         work.show(extras.read_measurements([run]).text(run))
     else:
@@ -93,7 +113,7 @@ def _measured(
 
 def _files(
     texts: Texts, name: str, output: options.OutputOptions, *, several: bool
-) -> dict[Path, str]:
+) -> dict[Path, str | bytes]:
     """The text of each file to write. -o is a folder if there are several inputs, or if it is one
     already."""
     folder = output.out or Path()
@@ -101,10 +121,11 @@ def _files(
         folder, name = output.out.parent, output.out.name.removesuffix(next(iter(texts.files)))
     if several:
         work.make_folder(folder)
-    files = {
+    files: dict[Path, str | bytes] = {
         folder / f"{name}{ending}": text.replace("{stem}", name)
         for ending, text in texts.files.items()
     }
+    files |= {folder / f"{name}{ending}": data for ending, data in texts.binary.items()}
     for file in files:
         work.check_parent(file)
         if file.exists() and not output.force:
@@ -112,7 +133,7 @@ def _files(
     return files
 
 
-def _write(files: dict[Path, str], texts: Texts, quiet: bool) -> None:
+def _write(files: dict[Path, str | bytes], texts: Texts, quiet: bool) -> None:
     """Writes a scenario or a trace, and prints which parts of the source are not in it."""
     for file, text in files.items():
         work.write(file, text)

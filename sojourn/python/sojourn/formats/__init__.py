@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sojourn.errors import UserError
-from sojourn.formats.content import Content, open_file
+from sojourn.formats.content import HEAD, Content, open_file
 from sojourn.formats.file_series import Pings, Stream
 from sojourn.formats.format import FileFormatError, Format, Measurement, Yields
 from sojourn.formats.measured import FileMeasurement
@@ -38,7 +38,18 @@ __all__ = [
 ]
 
 
-SHARED = ("content", "file_series", "format", "measured", "run_tables", "tc_tree", "texts")
+SHARED = (
+    "content",
+    "file_series",
+    "format",
+    "measured",
+    "packets",
+    "resent",
+    "run_tables",
+    "seen",
+    "tc_tree",
+    "texts",
+)
 """The modules of this folder that are no formats."""
 
 
@@ -65,7 +76,7 @@ def identify(content: Content) -> Format:
     Raises:
         UserError: no format, or more than one, recognises it.
     """
-    if not content.data.strip():
+    if len(content.first) < HEAD and not content.first.strip():
         raise UserError(f"{content.path} is empty", "give a file that another program wrote")
     fitting = [each for each in formats() if each.recognises(content)]
     if len(fitting) == 1:

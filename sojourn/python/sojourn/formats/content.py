@@ -8,10 +8,12 @@ import io
 import json
 import lzma
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from sojourn import sanitize
 from sojourn.errors import UserError
@@ -24,15 +26,69 @@ HEAD = 4096
 """The number of first bytes by which formats are recognised."""
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 """The first bytes of packed files."""
+ZSTD = b"\x28\xb5\x2f"
+"""The beginning of a file packed by zstd, which is unpacked as a whole."""
 ENDINGS = (".gz", ".bz2", ".xz", ".zst")
+PCAP = {
+    b"\xd4\xc3\xb2\xa1": ("<", 1_000), b"\xa1\xb2\xc3\xd4": (">", 1_000), b"\x4d\x3c\xb2\xa1": ("<", 1),
+    b"\xa1\xb2\x3c\x4d": (">", 1),
+}  # fmt: skip
+"""The first bytes of captures of pcap: byte order and ns of a unit of time."""
+PCAPNG = b"\x0a\x0d\x0d\x0a"
+HINT = "give a file that another program wrote"
+
+
+def _gzip(file: BinaryIO) -> BinaryIO:
+    return cast("BinaryIO", gzip.GzipFile(fileobj=file))
+
+
+def _bzip2(file: BinaryIO) -> BinaryIO:
+    return cast("BinaryIO", bz2.BZ2File(file))
+
+
+def _xz(file: BinaryIO) -> BinaryIO:
+    return cast("BinaryIO", lzma.LZMAFile(file))
+
+
+UNPACKERS = {"gzip": _gzip, "bzip2": _bzip2, "xz": _xz}
 
 
 @dataclass(frozen=True)
 class Content:
-    """The content of a file."""
+    """The content of a file, unpacked."""
 
     path: Path
-    data: bytes
+    first: bytes
+    """The first `HEAD` bytes."""
+    whole: bytes | None = None
+    """All of it; None: it is read when it is asked for."""
+
+    @cached_property
+    def data(self) -> bytes:
+        """All of it.
+
+        Raises:
+            UserError: it can't be unpacked, or is larger than `LARGEST`.
+        """
+        if self.whole is not None:
+            return self.whole
+        with self.stream() as stream:
+            data = stream.read(LARGEST + 1)
+        _check_size(self.path, data)
+        return data
+
+    @contextmanager
+    def stream(self) -> Iterator[BinaryIO]:
+        """It as a stream, of any length.
+
+        Raises:
+            UserError: it can't be read or unpacked.
+        """
+        if self.whole is not None:
+            yield io.BytesIO(self.whole)
+            return
+        with _opened(self.path) as stream:
+            yield stream
 
     @property
     def name(self) -> str:
@@ -46,9 +102,7 @@ class Content:
     def text(self) -> str:
         """The content as text: UTF-8, or UTF-16 with a byte-order mark. Bytes that are neither are
         replaced."""
-        if self.data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            return self.data.decode("utf-16", errors="replace")
-        return self.data.removeprefix(b"\xef\xbb\xbf").decode(errors="replace")
+        return _text(self.data)
 
     @cached_property
     def lines(self) -> list[str]:
@@ -58,7 +112,13 @@ class Content:
     @cached_property
     def head(self) -> str:
         """The first `HEAD` bytes as text."""
-        return Content(self.path, self.data[:HEAD]).text
+        return _text(self.first)
+
+    @property
+    def is_capture(self) -> bool:
+        """Whether it begins like a capture, pcap or pcapng."""
+        first = self.first
+        return first[:4] == PCAPNG or (first[:4] in PCAP and len(first) >= 24)
 
     @cached_property
     def json(self) -> Any:
@@ -76,7 +136,7 @@ class Content:
 
     @cached_property
     def _json(self) -> tuple[Any, str]:
-        if self.data.lstrip()[:1] not in (b"{", b"["):
+        if self.first.lstrip()[:1] not in (b"{", b"["):
             return None, "it does not begin with { or ["
         try:
             sanitize.check_json(self.data, LARGEST, MOST_VALUES)
@@ -100,33 +160,68 @@ def open_file(path: Path) -> Content:
     """A file, unpacked if it is packed by gzip, bzip2, xz or zstd.
 
     Raises:
-        UserError: it can't be read or unpacked, or is larger than `LARGEST`.
+        UserError: it can't be read or unpacked. A pipe, and a file packed by zstd: it is larger
+            than `LARGEST`.
     """
-    data = sanitize.content_of(path, LARGEST, "give a file that another program wrote")
-    for first, kind in PACKED.items():
-        if data.startswith(first):
-            data = _unpacked(path, data, kind)
-            break
-    if len(data) > LARGEST:
-        raise UserError(f"{path} has more than {LARGEST // 10**6} MB", "give a shorter part of it")
-    return Content(path, data)
-
-
-def _unpacked(path: Path, data: bytes, kind: str) -> bytes:
-    try:
-        if kind == "gzip":
-            with gzip.open(io.BytesIO(data)) as stream:
-                return stream.read(LARGEST + 1)
-        if kind != "zstd":
-            unpacker = bz2.BZ2Decompressor() if kind == "bzip2" else lzma.LZMADecompressor()
-            unpacked = unpacker.decompress(data, LARGEST + 1)
-            if not unpacker.eof and len(unpacked) <= LARGEST:
-                raise EOFError("it ends too early")
-            return unpacked
+    if path.is_file():
+        packed = sanitize.content_of(path, 3, HINT)
+        if not packed.startswith(ZSTD):
+            with _opened(path) as stream:
+                return Content(path, stream.read(HEAD))
+    data = sanitize.content_of(path, LARGEST, HINT)
+    _check_size(path, data)
+    kind = _packed_by(data)
+    if kind == "zstd":
         from sojourn import _core
 
-        return _core.unpack_zstd(data, LARGEST + 1)
-    except (OSError, EOFError, ValueError, MemoryError, lzma.LZMAError, zlib.error) as error:
+        with _damage_named(path, kind):
+            try:
+                data = _core.unpack_zstd(data, LARGEST + 1)
+            except ValueError as error:
+                raise OSError(error) from None
+    elif kind is not None:
+        with _damage_named(path, kind):
+            data = UNPACKERS[kind](io.BytesIO(data)).read(LARGEST + 1)
+    _check_size(path, data)
+    return Content(path, data[:HEAD], data)
+
+
+def _packed_by(first: bytes) -> str | None:
+    return next((kind for magic, kind in PACKED.items() if first.startswith(magic)), None)
+
+
+def _check_size(path: Path, data: bytes) -> None:
+    if len(data) > LARGEST:
+        raise UserError(f"{path} has more than {LARGEST // 10**6} MB", "give a shorter part of it")
+
+
+def _text(data: bytes) -> str:
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16", errors="replace")
+    return data.removeprefix(b"\xef\xbb\xbf").decode(errors="replace")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """A regular file as a stream of its unpacked content."""
+    kind = _packed_by(sanitize.content_of(path, 5, HINT))
+    with _damage_named(path, kind), path.open("rb") as file:
+        if kind is None:
+            yield file
+        else:
+            with UNPACKERS[kind](file) as unpacked:
+                yield unpacked
+
+
+@contextmanager
+def _damage_named(path: Path, kind: str | None) -> Iterator[None]:
+    """Turns errors of reading and unpacking into a UserError."""
+    try:
+        yield
+    except (OSError, EOFError, MemoryError, lzma.LZMAError, zlib.error) as error:
         raise UserError(
-            f"{path} is packed by {kind} and can't be unpacked: {error}", "fetch the file again"
+            f"{path} is packed by {kind} and can't be unpacked: {error}"
+            if kind
+            else f"can't read {path}: {error}",
+            "fetch the file again" if kind else HINT,
         ) from None

@@ -63,6 +63,8 @@ class Stream:
     cwnd: list[float] = field(default_factory=list)
     """Bytes at each time; NaN or missing: not known. The same holds for the lists below."""
     srtt_ms: list[float] = field(default_factory=list)
+    inflight: list[float] = field(default_factory=list)
+    """Bytes that were sent and not acknowledged."""
     retransmits: list[float] = field(default_factory=list)
     """Segments retransmitted from the beginning up to each time."""
     congestion: str = "unknown"

@@ -97,7 +97,15 @@ def _latest(curve: _Curve, values: Sequence[float]) -> Floats:
 
 
 def _flow_table(curves: Sequence[_Curve]) -> Columns:
-    names = ("t_ns", "flow", "cwnd_bytes", "srtt_ns", "delivered_bytes", "retransmits")
+    names = (
+        "t_ns",
+        "flow",
+        "cwnd_bytes",
+        "srtt_ns",
+        "delivered_bytes",
+        "retransmits",
+        "inflight_bytes",
+    )
     rows = [
         np.column_stack(
             (
@@ -107,6 +115,7 @@ def _flow_table(curves: Sequence[_Curve]) -> Columns:
                 _latest(curve, curve.stream.srtt_ms) * 1e6,
                 curve.delivered,
                 _latest(curve, curve.stream.retransmits),
+                _latest(curve, curve.stream.inflight),
             )
         )
         for number, curve in enumerate(curves)

@@ -31,6 +31,8 @@ class Texts:
     """A sentence for each part of the source that was taken."""
     left_out: Sequence[str] = field(default_factory=tuple)
     """A sentence for each part of the source that was not taken: the line and the reason."""
+    binary: Mapping[str, bytes] = field(default_factory=dict)
+    """Files beside them that are no text, by the endings of their names."""
     use: str = ""
     """How to use the files: a line with {file} for the first one's path, or {stem} for the paths
     without their endings."""

@@ -1,0 +1,40 @@
+"""`sojourn look`: what a capture tells of bufferbloat."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sojourn.cli import import_, options, work
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
+@options.block(options.OutputOptions, out="Folder of the Run. [default: runs/<file>]")
+@options.one(options.TalkOptions, "quiet")
+def look(path: Path, output: options.OutputOptions, quiet: bool) -> None:
+    """Look at a capture: RTTs over time, bytes in flight, retransmissions, ECN.
+
+    FILE is pcapng or pcap, as tcpdump or Wireshark writes it, of one interface. It becomes a Run,
+    which report and compare take like a measurement. The RTT is computed from TCP's timestamps, or
+    from sequence numbers, and from pings.
+
+    \b
+    tcpdump -i eth0 -s 128 -w line.pcap
+    sojourn look line.pcap
+    """
+    work.check_there(path, "give a capture: tcpdump -i eth0 -s 128 -w line.pcap")
+    from sojourn import formats
+    from sojourn.errors import UserError
+    from sojourn.formats import seen
+    from sojourn.records.measurement import MeasurementSettings
+
+    content = formats.open_file(path)
+    folder = import_.run_folder(import_.stem(content), output, several=False)
+    try:
+        measured = seen.measurement(content)
+        run = measured.run(content, MeasurementSettings(out=folder, force=output.force))
+    except formats.FileFormatError as error:
+        raise UserError(f"{path}: {error}", "give a capture of IP with TCP or pings") from None
+    import_.show(run, folder, quiet)

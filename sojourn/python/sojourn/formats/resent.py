@@ -1,0 +1,250 @@
+"""The packets of a capture, sent again by a scenario, each flow in its direction.
+
+The scenario has a flow for each conversation and direction, in the order of their bytes, and one for
+all smaller ones in each direction. Its packets are in a capture of our own beside it, with an
+interface for each flow. It is open loop: packets are sent when they were captured, whatever the
+queue does. Packets above the MTU, which segmentation offload made, are cut at the MTU.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from ipaddress import ip_address
+
+import numpy as np
+
+from sojourn.formats import packets
+from sojourn.formats.content import Content
+from sojourn.formats.file_series import unique_names
+from sojourn.formats.format import FileFormatError
+from sojourn.formats.packets import Ends, Int64s, Packets
+from sojourn.formats.texts import GUESSED_DELAY, TO_RUN, Texts
+from sojourn.sanitize import plain, toml
+
+MOST_FLOWS = 100
+"""Flows of their own; each smaller one is part of its direction's rest."""
+MOST_KEPT = 1_000_000
+"""Packets: a scenario's capture has at most 64 MiB."""
+MOST_OF_A_FLOW = 200_000
+MTU, LEAST = 1500, 41
+RAW_IP = 101
+QUEUE_SHARE = 0.9
+"""The guessed rate of the link as a share of the busiest tenth of a second."""
+BIN_NS = 100_000_000
+CODEPOINTS = ("not-ECT", "ECT(1)", "ECT(0)", "CE")
+
+
+def read_packets(content: Content) -> tuple[Packets, list[str]]:
+    """The packets of a capture, and notes on those that were not read.
+
+    Raises:
+        FileFormatError: none was read.
+    """
+    with content.stream() as stream:
+        found = packets.read(stream)
+    unread = [f"{count} frames of {name}" for name, count in found.unread.most_common(8)]
+    if not found.flows:
+        raise FileFormatError(
+            f"it has no packet of IP that can be read: {', '.join(unread) or 'it is empty'}"
+        )
+    return found, [f"Not read: {', '.join(unread)}."] if unread else []
+
+
+def home(found: Packets) -> tuple[set[str], str]:
+    """The addresses on this side, and a sentence on how they were chosen.
+
+    Private addresses that exchange packets with public ones. Otherwise the address with the most bytes
+    is on this side (of two alike the first sender), so are the peers of its peers, and of other
+    conversations the end whose address is closer to it.
+    """
+    private = {
+        address
+        for ends in found.flows
+        for address, other in ((ends.source, ends.target), (ends.target, ends.source))
+        if _private(address) and not _private(other)
+    }
+    if private:
+        return private, "Private addresses are this side of the line"
+    sizes = np.bincount(found.flow, found.size, len(found.flows))
+    by_address: Counter[str] = Counter()
+    peers: dict[str, set[str]] = {}
+    for ends, size in zip(found.flows, sizes, strict=True):
+        for address, other in ((ends.source, ends.target), (ends.target, ends.source)):
+            by_address[address] += int(size)
+            peers.setdefault(address, set()).add(other)
+    most = max(by_address.values())
+    senders = [found.flows[number].source for number in found.flow[:1000].tolist()]
+    likely = [address for address, size in by_address.items() if size == most]
+    chosen = next((address for address in senders if address in likely), likely[0])
+    sides: dict[str, bool] = {}
+    for address in sorted(peers, key=lambda each: (each != chosen, -_alike(each, chosen))):
+        if address in sides:
+            continue
+        waiting = [(address, True)]
+        while waiting:
+            each, ours = waiting.pop()
+            if each not in sides:
+                sides[each] = ours
+                waiting += [(other, not ours) for other in peers[each]]
+    return {
+        address for address, ours in sides.items() if ours
+    }, f"{chosen} is taken for this side of the line"
+
+
+def _alike(one: str, other: str) -> int:
+    """The bits that two addresses have in common at their beginning."""
+    first, second = ip_address(one), ip_address(other)
+    if first.version != second.version:
+        return -1
+    return first.max_prefixlen - (int(first) ^ int(second)).bit_length()
+
+
+def _private(address: str) -> bool:
+    parsed = ip_address(address)
+    return parsed.is_private and not parsed.is_loopback and not parsed.is_multicast
+
+
+def texts(content: Content) -> Texts:
+    """The scenario and the capture of its packets.
+
+    Raises:
+        FileFormatError: it is damaged, has no packet of IP, or too many.
+    """
+    found, notes = read_packets(content)
+    if len(found.t_ns) > MOST_KEPT:
+        raise FileFormatError(
+            f"it has {len(found.t_ns)} packets, and a scenario keeps {MOST_KEPT}: cut a time out of it (editcap -A and -B)"
+        )
+    ours, sentence = home(found)
+    notes.append(f"{sentence}: what it sends is up.")
+    flows = _chosen(found, ours)
+    start = int(found.t_ns[0])
+    span_s = (int(found.t_ns[-1]) - start) / 1e9
+    big = int((found.size > MTU).sum())
+    if big:
+        notes.append(
+            f"{big} packets are larger than {MTU} bytes, by segmentation offload: each is cut into packets of {MTU}."
+        )
+    marked = np.bincount(found.ds & 3, minlength=4)
+    if marked[1:].any():
+        counts = ", ".join(
+            f"{count} {name}" for name, count in zip(CODEPOINTS, marked, strict=True) if count
+        )
+        notes.append(
+            f"ECN of the packets: {counts}. They are sent as not-ECT: a queue drops what it would mark."
+        )
+    notes.append(
+        "Open loop: packets are sent when they were captured. A TCP of the capture does not slow down when the queue is full, and has already adapted to its own line."
+    )
+    rate = _rate(found, flows)
+    notes.append(
+        f"The line is a guess: {' and '.join(f'{bps / 1e6:.4g} Mbit/s {way}' for way, bps in rate.items())}, {QUEUE_SHARE:.0%} of the busiest 100 ms, and {GUESSED_DELAY} each way."
+    )
+    names = unique_names([name for name, _, _ in flows])
+    text = _scenario(content, found, flows, names, rate, span_s)
+    taken = [
+        f"{len(found.t_ns)} packets of {len(found.flows)} flows over {span_s:.4g} s, {sum(way == 'up' for _, way, _ in flows)} up and {sum(way == 'down' for _, way, _ in flows)} down"
+    ]
+    binary = {".pcapng": _written(found, flows, names, start)}
+    return Texts({".toml": text}, taken, notes, binary, use=TO_RUN)
+
+
+_Flow = tuple[str, str, Int64s]
+"""A name, a direction, and the rows of its packets."""
+
+
+def _chosen(found: Packets, ours: set[str]) -> list[_Flow]:
+    sizes = np.bincount(found.flow, found.size, len(found.flows))
+    order = np.argsort(-sizes, kind="stable")
+    rows = rows_of(found)
+    flows: list[_Flow] = []
+    rest: dict[str, list[Int64s]] = {"up": [], "down": []}
+    for number in order:
+        ends = found.flows[int(number)]
+        way = "up" if ends.source in ours else "down"
+        if len(flows) < MOST_FLOWS:
+            flows.append((plain(str(ends)), way, rows[int(number)]))
+        else:
+            rest[way].append(rows[int(number)])
+    for way, parts in rest.items():
+        if parts:
+            flows.append((f"{len(parts)} smaller flows {way}", way, np.sort(np.concatenate(parts))))
+    return flows
+
+
+def rows_of(found: Packets) -> list[Int64s]:
+    """The rows of each flow's packets."""
+    order = np.argsort(found.flow, kind="stable")
+    ends = np.cumsum(np.bincount(found.flow, minlength=len(found.flows)))
+    return np.split(order, ends[:-1])
+
+
+def _rate(found: Packets, flows: list[_Flow]) -> dict[str, int]:
+    """A guess of the link's rate in each direction, in bit/s: the capture fills it at its busiest."""
+    rates = {}
+    for way in ("down", "up"):
+        own = [rows for _, each, rows in flows if each == way]
+        rows = np.concatenate(own) if own else np.zeros(0, np.int64)
+        bins = (
+            np.bincount((found.t_ns[rows] - found.t_ns[0]) // BIN_NS, found.size[rows])
+            if rows.size
+            else np.zeros(1)
+        )
+        rates[way] = max(round(float(bins.max()) * 8 * QUEUE_SHARE * 1e9 / BIN_NS), 100_000)
+    return rates
+
+
+def _scenario(
+    content: Content, found: Packets, flows: list[_Flow], names: list[str], rate: dict[str, int], span_s: float
+) -> str:  # fmt: skip
+    lines = [
+        f"# The packets of {plain(content.path.name)}, sent again: open loop.", f"duration = {toml(f'{span_s + 1:.6g} s')}",
+        'warmup = "0 s"', "", "[bottleneck]", f"delay = {toml(GUESSED_DELAY)}", 'qdisc = "fq_codel"',
+    ]  # fmt: skip
+    lines += [f"{way}.rate = {toml(f'{bps} bit/s')}" for way, bps in rate.items()]
+    first = int(found.t_ns[0])
+    for (_, way, rows), name in zip(flows, names, strict=True):
+        dscp = int(np.bincount(found.ds[rows] >> 2).argmax())
+        lines += [
+            "", "[[flow]]", 'kind = "capture"', f"name = {toml(name)}", f"direction = {toml(way)}", 'file = "{stem}.pcapng"',
+            f"interface = {toml(name)}", f"start = {toml(f'{int(found.t_ns[rows[0]]) - first} ns')}",
+        ]  # fmt: skip
+        if dscp:
+            lines.append(f"dscp = {dscp}")
+    return "\n".join([*lines, ""])
+
+
+def _block(kind: int, body: bytes) -> bytes:
+    size = 12 + len(body) + -len(body) % 4
+    return struct.pack("<II", kind, size) + body + bytes(-len(body) % 4) + struct.pack("<I", size)
+
+
+def _written(found: Packets, flows: list[_Flow], names: list[str], start: int) -> bytes:
+    """The packets' times and lengths as a capture with an interface for each flow."""
+    parts = [_block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))]
+    for name in names:
+        told = name.encode()
+        option = struct.pack("<HH", 2, len(told)) + told + bytes(-len(told) % 4)
+        resolution = struct.pack("<HHB3xI", 9, 1, 9, 0)
+        parts.append(_block(1, struct.pack("<HHI", RAW_IP, 0, 0) + option + resolution))
+    for number, (_, _, rows) in enumerate(flows):
+        for at, size in zip(
+            (found.t_ns[rows] - start).tolist(), found.size[rows].tolist(), strict=True
+        ):
+            for piece in _pieces(size):
+                header = struct.pack(">BBHIBBHII", 0x45, 0, piece, 0, 64, packets.UDP, 0, 0, 0)
+                body = struct.pack("<IIIII", number, at >> 32, at & 0xFFFFFFFF, 20, piece) + header
+                parts.append(_block(6, body))
+    return b"".join(parts)
+
+
+def _pieces(size: int) -> list[int]:
+    """The packets of a packet that segmentation offload made."""
+    whole, rest = divmod(size, MTU)
+    return [MTU] * whole + ([max(rest, LEAST)] if rest or not whole else [])
+
+
+def name_of(ends: Ends) -> str:
+    """A conversation's name: its far end."""
+    return f"{ends.target}:{ends.target_port}" if ends.protocol == packets.TCP else ends.target

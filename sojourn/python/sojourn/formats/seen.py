@@ -1,0 +1,354 @@
+"""A capture as a measurement: RTTs, bytes in flight and retransmissions of its conversations.
+
+The RTT of a TCP conversation has two halves at the place of the capture: from here to the far end and
+back, and from here to the near end and back. With timestamps (RFC 7323) each is the time from the
+first packet with a value to the first one that echoes it; the whole is both, one after the other. So
+the whole includes a queue on either side, and the queue in front of this place is in the near half.
+Without timestamps the far half is the time from a segment to the ACK that covers it, of segments that
+were not sent again (Karn). An ICMP echo has the half from here.
+
+A stream is what a sender sent, by sequence numbers. A segment below the highest one so far was sent
+again, or overtaken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sojourn.arrays import Floats
+from sojourn.formats import packets, resent
+from sojourn.formats.content import Content
+from sojourn.formats.file_series import Ping, Pings, Stream
+from sojourn.formats.format import FileFormatError
+from sojourn.formats.measured import IDLE, LEAST_IDLE_S, FileMeasurement
+from sojourn.formats.packets import Ends, Int64s, Packets
+
+if TYPE_CHECKING:
+    from sojourn.facts import Direction, SessionPhase
+
+MOST_STREAMS = 64
+"""Streams, by their bytes; the rest is in the phases only."""
+MOST_TARGETS = 8
+LEAST_BYTES = 10_000
+GRID_NS = 100_000_000
+BIN_NS = 500_000_000
+BUSY = 0.3
+"""A direction is loaded where it carries this share of what it does at its busiest (the 95th
+percentile of half seconds)."""
+MOST_PHASES = 20
+LOST_AFTER_NS = 10**9
+"""An echo request in the last second may still be answered."""
+
+
+@dataclass(frozen=True)
+class _Conversation:
+    """A TCP connection: the rows of its packets in each direction."""
+
+    ends: Ends
+    """From the near end."""
+    out: Int64s
+    back: Int64s
+
+
+def measurement(content: Content) -> FileMeasurement:
+    """What a capture tells of the line that it was made on.
+
+    Raises:
+        UserError: it can't be unpacked.
+        FileFormatError: it is not a capture, or has neither TCP nor a ping.
+    """
+    if not content.is_capture:
+        raise FileFormatError("it is not a capture: give pcapng or pcap, as tcpdump writes it")
+    found, notes = resent.read_packets(content)
+    ours, sentence = resent.home(found)
+    notes.append(f"{sentence}: what it sends is up.")
+    zero = int(found.t_ns[0])
+    rows = resent.rows_of(found)
+    conversations = _conversations(found, rows, ours)
+    streams: list[Stream] = []
+    wholes: list[Pings] = []
+    halves: list[Pings] = []
+    for one in conversations:
+        far, near = _half(found, one.out, one.back), _half(found, one.back, one.out)
+        whole = _joined(far, near)
+        for way, sent, acks in (("up", one.out, one.back), ("down", one.back, one.out)):
+            stream = _stream(found, sent, acks, "up" if way == "up" else "down", zero)
+            if stream is not None and len(streams) < MOST_STREAMS:
+                stream.name = f"{resent.name_of(one.ends)} {way}"
+                stream.srtt_ms = _on_times(whole, stream.t, zero)
+                streams.append(stream)
+        name = resent.name_of(one.ends)
+        if len(wholes) < MOST_TARGETS and len(whole[0]):
+            wholes.append(_pings(name, whole, zero))
+            halves.append(_pings(f"{name}, from here to {one.ends.target}", far, zero))
+            halves.append(_pings(f"{name}, from here to {one.ends.source}", near, zero))
+        elif len(halves) < 2 * MOST_TARGETS and len(far[0]):
+            halves.append(_pings(f"{name}, from here to {one.ends.target}", far, zero))
+    echoes = _echoes(found, rows, ours, zero)
+    if not (streams or wholes or halves or echoes):
+        raise FileFormatError("it has neither a TCP connection nor a ping")
+    notes += _added(wholes) + _ecn(found, ours)
+    return FileMeasurement(
+        program="capture", version="", test=f"{len(found.t_ns)} packets", host="", began_s=zero / 1e9, streams=streams,
+        pings=[*echoes, *wholes, *halves], phases=_phases(found, ours), one_host=True, notes=notes,
+    )  # fmt: skip
+
+
+def _conversations(found: Packets, rows: Sequence[Int64s], ours: set[str]) -> list[_Conversation]:
+    """TCP connections, the largest first."""
+    numbers = {ends: number for number, ends in enumerate(found.flows)}
+    none = np.zeros(0, np.int64)
+    seen: dict[Ends, _Conversation] = {}
+    for number, ends in enumerate(found.flows):
+        if ends.protocol != packets.TCP:
+            continue
+        near = ends if ends.source in ours else ends.back
+        if near in seen:
+            continue
+        other = numbers.get(ends.back)
+        pair = (rows[number], none if other is None else rows[other])
+        out, back = pair if near == ends else pair[::-1]
+        seen[near] = _Conversation(near, out, back)
+    return sorted(
+        seen.values(),
+        key=lambda one: -int(found.payload[one.out].sum() + found.payload[one.back].sum()),
+    )
+
+
+def _unwrapped(values: Int64s) -> Int64s:
+    """Sequence numbers modulo 2^32 as a line."""
+    steps = np.diff(values, prepend=values[:1])
+    line: Int64s = values[:1] + np.cumsum((steps + 2**31) % 2**32 - 2**31)
+    return line
+
+
+_Samples = tuple[Int64s, Int64s, Int64s]
+"""When each began, when it ended, and the time in between, ns; in order of beginning."""
+_NONE: _Samples = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+def _half(found: Packets, sent: Int64s, replies: Int64s) -> _Samples:
+    """Times from packets here to their replies here."""
+    if not sent.size or not replies.size:
+        return _NONE
+    if (found.tsval[sent] >= 0).any() and (found.tsecr[replies] >= 0).any():
+        return _by_timestamps(found, sent, replies)
+    return _by_numbers(found, sent, replies)
+
+
+def _by_timestamps(found: Packets, sent: Int64s, replies: Int64s) -> _Samples:
+    sent = sent[found.tsval[sent] >= 0]
+    replies = replies[(found.tsecr[replies] >= 0) & (found.flags[replies] & packets.ACK != 0)]
+    # Data begets an ACK, and an ACK the data of a sender that waits for it.
+    asks = found.payload[sent] > 0
+    if found.payload[replies].sum() > 10 * found.payload[sent].sum():
+        asks |= True
+        replies = replies[found.payload[replies] > 0]
+    values, first = np.unique(found.tsval[sent], return_index=True)
+    echoes, reply = np.unique(found.tsecr[replies], return_index=True)
+    _, here, there = np.intersect1d(values, echoes, assume_unique=True, return_indices=True)
+    begins, ends = found.t_ns[sent[first[here]]], found.t_ns[replies[reply[there]]]
+    good = asks[first[here]] & (ends >= begins)
+    return _ordered(begins[good], ends[good])
+
+
+def _by_numbers(found: Packets, sent: Int64s, replies: Int64s) -> _Samples:
+    data = sent[found.payload[sent] > 0]
+    acks = replies[found.flags[replies] & packets.ACK != 0]
+    if not data.size or not acks.size:
+        return _NONE
+    first = found.seq[data[0]]
+    seq = _unwrapped(found.seq[data]) - first
+    ack = np.maximum.accumulate(_unwrapped(np.append(first, found.ack[acks]))[1:] - first)
+    end = seq + found.payload[data]
+    highest = np.maximum.accumulate(end)
+    again = seq < np.append(seq[:1], highest[:-1])
+    # Neither what was sent again, nor what was covered only after a hole was filled.
+    after_hole = np.zeros(len(data), bool)
+    for place in np.flatnonzero(again).tolist():
+        after_hole[np.searchsorted(highest, seq[place], side="right") : place + 1] = True
+    good = ~again & ~after_hole
+    at = np.searchsorted(ack, end[good])
+    known = at < len(ack)
+    begins, ends = found.t_ns[data[good][known]], found.t_ns[acks[at[known]]]
+    return _ordered(begins[ends >= begins], ends[ends >= begins])
+
+
+def _ordered(begins: Int64s, ends: Int64s) -> _Samples:
+    order = np.argsort(begins, kind="stable")
+    return begins[order], ends[order], (ends - begins)[order]
+
+
+def _joined(far: _Samples, near: _Samples) -> _Samples:
+    """The whole RTT: each far half with the near half that begins where it ends."""
+    if not far[0].size or not near[0].size:
+        return _NONE
+    at = np.searchsorted(near[0], far[1])
+    known = at < len(near[0])
+    begins, ends, next_at = far[0][known], far[1][known], at[known]
+    # The near half may begin a little later, where ACKs share a timestamp.
+    close = near[0][next_at] - ends < far[2][known]
+    whole = far[2][known][close] + near[2][next_at[close]]
+    return begins[close], begins[close] + whole, whole
+
+
+def _pings(name: str, samples: _Samples, zero: int) -> Pings:
+    begins, _, took = samples
+    found = Pings(name, losses_known=False)
+    found.sent = [
+        Ping((at - zero) / 1e9, seq, rtt / 1e6)
+        for seq, (at, rtt) in enumerate(zip(begins.tolist(), took.tolist(), strict=True))
+    ]
+    return found
+
+
+def _echoes(found: Packets, rows: Sequence[Int64s], ours: set[str], zero: int) -> list[Pings]:
+    """The pings from this side, the one with the most first."""
+    numbers = {ends: number for number, ends in enumerate(found.flows)}
+    targets = []
+    last = int(found.t_ns[-1])
+    for number, ends in enumerate(found.flows):
+        asked = rows[number][found.echo[rows[number]] == 1]
+        if not asked.size:
+            continue
+        other = numbers.get(ends.back)
+        answers = (
+            rows[other][found.echo[rows[other]] == 2]
+            if other is not None
+            else np.zeros(0, np.int64)
+        )
+        seqs = np.arange(0)
+        if asked.size:
+            wide = _unwrapped(found.seq[asked] << 16) >> 16
+            seqs = wide
+        times = dict(zip(seqs.tolist(), found.t_ns[asked].tolist(), strict=True))
+        rtts: dict[int, int] = {}
+        if answers.size:
+            replied = _unwrapped(found.seq[answers] << 16) >> 16
+            shift = round((int(seqs[0]) - int(replied[0])) / 2**16) * 2**16
+            for seq, at in zip(
+                (replied + shift).tolist(), found.t_ns[answers].tolist(), strict=True
+            ):
+                if seq in times:
+                    rtts.setdefault(seq, at - times[seq])
+        target = Pings(
+            f"{ends.target} ICMP" if ends.source in ours else f"{ends.source} ICMP to here"
+        )
+        for seq, at in sorted(times.items(), key=lambda item: item[1]):
+            rtt = rtts.get(seq)
+            if rtt is not None or last - at > LOST_AFTER_NS:
+                target.add((at - zero) / 1e9, max(seq, 0), None if rtt is None else rtt / 1e6)
+        if target.sent:
+            targets.append(target)
+    return sorted(targets, key=lambda target: -len(target.sent))[:MOST_TARGETS]
+
+
+def _stream(found: Packets, sent: Int64s, acks: Int64s, way: Direction, zero: int) -> Stream | None:
+    """The data of one direction every 100 ms; None: there is too little."""
+    data = sent[found.payload[sent] > 0]
+    if data.size < 2 or found.payload[data].sum() < LEAST_BYTES:
+        return None
+    first = found.seq[data[0]]
+    seq = _unwrapped(found.seq[data]) - first
+    highest = np.maximum.accumulate(seq + found.payload[data])
+    again = np.cumsum(seq < np.append(seq[:1], highest[:-1]))
+    times = found.t_ns[data]
+    grid = np.arange(times[0], times[-1] + GRID_NS, GRID_NS)
+    at = np.searchsorted(times, grid, side="right") - 1
+    covering = acks[found.flags[acks] & packets.ACK != 0]
+    if covering.size:
+        ack = np.maximum.accumulate(_unwrapped(np.append(first, found.ack[covering]))[1:] - first)
+        latest = np.searchsorted(found.t_ns[covering], grid, side="right") - 1
+        covered = np.where(latest >= 0, ack[np.maximum(latest, 0)], 0)
+        inflight = np.maximum(highest[at] - covered, 0).astype(float).tolist()
+    else:
+        inflight = []
+    stream = Stream("", way)
+    stream.t = ((grid - zero) / 1e9).tolist()
+    stream.delivered = highest[at].astype(float).tolist()
+    stream.delivered[0] = 0.0
+    stream.retransmits = again[at].astype(float).tolist()
+    stream.inflight = inflight
+    return stream
+
+
+def _on_times(samples: _Samples, times: Sequence[float], zero: int) -> list[float]:
+    """The latest sample at each time, in ms."""
+    begins, _, took = samples
+    if not begins.size:
+        return []
+    at = np.searchsorted(begins - zero, np.asarray(times) * 1e9, side="right") - 1
+    latest: Floats = np.where(at >= 0, took[np.maximum(at, 0)] / 1e6, np.nan)
+    return [float(each) for each in latest]
+
+
+def _phases(found: Packets, ours: set[str]) -> list[SessionPhase]:
+    """Spans of time by the directions that are loaded. Empty: there are too many."""
+    up = np.array([ends.source in ours for ends in found.flows])[found.flow]
+    bins = (found.t_ns - found.t_ns[0]) // BIN_NS
+    end = (int(found.t_ns[-1]) - int(found.t_ns[0])) / 1e9
+    loaded = []
+    for way in (up, ~up):
+        carried = np.bincount(bins[way], found.size[way], int(bins[-1]) + 1)
+        most = np.percentile(carried, 95)
+        # Pings and ACKs alone load nothing: 100 kbit/s.
+        loaded.append((carried >= BUSY * most) & (carried > 6250))
+    if loaded[0].any() and loaded[1].any():
+        sizes = [found.size[way].sum() for way in (up, ~up)]
+        small = int(np.argmin(sizes))
+        if sizes[small] < sizes[1 - small] / 10:
+            # These are the ACKs of the other direction.
+            loaded[small][:] = False
+    kinds = np.select(
+        [loaded[0] & loaded[1], loaded[0], loaded[1]], ["both", "upload", "download"], IDLE
+    ).tolist()
+    spans: list[tuple[str, float, float]] = []
+    for number, kind in enumerate(kinds):
+        last = min((number + 1) * BIN_NS / 1e9, end)
+        if spans and spans[-1][0] == kind:
+            spans[-1] = (kind, spans[-1][1], last)
+        else:
+            spans.append((kind, number * BIN_NS / 1e9, last))
+    spans = [span for span in spans if span[2] - span[1] >= LEAST_IDLE_S]
+    if len(spans) > MOST_PHASES:
+        return []
+    return [
+        {"name": name, "kind": name, "start_ns": round(first * 1e9), "end_ns": round(last * 1e9), "complete": True}
+        for name, first, last in spans
+    ]  # fmt: skip
+
+
+def _added(targets: Sequence[Pings]) -> list[str]:
+    """The least RTT of each conversation and what is added to it, as a mean over time: of tenths of a
+    second, since a sender has the more samples the faster it sends."""
+    told = []
+    for target in targets:
+        times = np.array([ping.t + ping.rtt_ms / 1e3 for ping in target.sent])
+        rtts = np.array([ping.rtt_ms for ping in target.sent])
+        bins = ((times - times.min()) * 1e9 // GRID_NS).astype(np.int64)
+        counts = np.bincount(bins)
+        means = np.bincount(bins, rtts)[counts > 0] / counts[counts > 0]
+        base = float(rtts.min())
+        told.append(
+            f"{target.name}: RTT at least {base:.4g} ms; added to it {means.mean() - base:.4g} ms in the mean, {np.percentile(means, 95) - base:.4g} ms at the 95th percentile of tenths of a second."
+        )
+    return told
+
+
+def _ecn(found: Packets, ours: set[str]) -> list[str]:
+    up = np.array([ends.source in ours for ends in found.flows])[found.flow]
+    notes = []
+    for name, rows in (("up", up), ("down", ~up)):
+        counts = np.bincount(found.ds[rows] & 3, minlength=4)
+        if counts[1:].any():
+            told = ", ".join(
+                f"{count} {code}"
+                for code, count in zip(resent.CODEPOINTS, counts, strict=True)
+                if count
+            )
+            notes.append(f"ECN of packets {name}: {told}.")
+    return notes

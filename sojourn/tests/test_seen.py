@@ -1,0 +1,246 @@
+"""Captures: what is read of them, what they tell, and their packets sent again. Truth is what the
+simulator's tables say of the same run."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import sojourn
+from sojourn import formats, scenario
+from sojourn.cli import cli
+from sojourn.errors import UserError
+from sojourn.formats import FileMeasurement, packets, seen
+from sojourn.formats.packets import Ends
+from sojourn.records import Run
+from sojourn.records.pcapng import capture
+
+LINE = """
+duration = "14 s"
+warmup = "0 s"
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "20 ms"
+qdisc = "{qdisc}"
+[record]
+headers = true
+[[flow]]
+name = "bulk"
+kind = "bulk"
+ecn = {ecn}
+start = "4 s"
+[[flow]]
+name = "ping"
+kind = "ping"
+"""
+LOADED_S = (6, 14)
+"""Without slow start."""
+
+
+class Case:
+    """A run of the simulator, and what its capture tells."""
+
+    def __init__(self, folder: Path, qdisc: str, ecn: str) -> None:
+        self.run = sojourn.run(scenario.loads(LINE.format(qdisc=qdisc, ecn=ecn)), seeds=1, out=folder / "run")  # fmt: skip
+        self.file = folder / "line.pcapng"
+        self.file.write_bytes(capture(self.run, 1))
+        self.measured = seen.measurement(formats.open_file(self.file))
+
+    def by_second(self) -> np.ndarray:
+        """Our sender's mean RTT and that of the capture in each loaded second, ms."""
+        table = self.run.table("flow", 1)
+        table = table.filter(table["flow"] == "bulk")
+        t, srtt = table["t_ns"].to_numpy() / 1e9, table["srtt_ns"].cast(float).to_numpy() / 1e6
+        target = next(each for each in self.measured.pings if each.name == "10.1.0.1:5001")
+        rtt = np.array([ping.rtt_ms for ping in target.sent])
+        ended = np.array([ping.t for ping in target.sent]) + rtt / 1e3
+        assert self.measured.began_s is not None
+        ended += self.measured.began_s
+        return np.array(
+            [
+                [srtt[(t >= at) & (t < at + 1)].mean(), rtt[(ended >= at) & (ended < at + 1)].mean()]
+                for at in range(*LOADED_S)
+            ]
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=[("pfifo limit 100", "false"), ("fq_codel", "true")], ids=["pfifo", "fq_codel"])  # fmt: skip
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    return Case(tmp_path_factory.mktemp("seen"), *request.param)
+
+
+def test_the_rtt_is_our_senders_within_one_percent(case: Case) -> None:
+    ours, theirs = case.by_second().mean(axis=0)
+    assert theirs == pytest.approx(ours, rel=0.01)
+
+
+def test_the_least_rtt_and_the_added_delay_are_those_of_the_line(case: Case) -> None:
+    flows = case.run.table("flows", 1)
+    base = flows.filter(flows["flow"] == "bulk")["rtt_min_ns"].item() / 1e6
+    target = next(each for each in case.measured.pings if each.name == "10.1.0.1:5001")
+    assert min(ping.rtt_ms for ping in target.sent) == pytest.approx(base, rel=1e-6)
+    queue = case.run.table("queue", 1)
+    queue = queue.filter((queue["link"] == "down") & queue["t_ns"].is_between(LOADED_S[0] * 10**9, LOADED_S[1] * 10**9))  # fmt: skip
+    sent = queue["sent_packets"].to_numpy()
+    waited = (queue["sojourn_mean_ns"].fill_null(0).to_numpy() * sent).sum() / sent.sum() / 1e6
+    added = case.by_second()[:, 1].mean() - base
+    # An ACK of every other segment waits for the second one: 1.2 ms at 10 Mbit/s.
+    assert added == pytest.approx(waited, rel=0.05, abs=1.3)
+
+
+def test_bytes_and_retransmissions_are_our_senders(case: Case) -> None:
+    flows = case.run.table("flows", 1)
+    truth = flows.filter(flows["flow"] == "bulk")
+    (stream,) = case.measured.streams
+    assert stream.name == "10.1.0.1:5001 up"
+    assert stream.delivered[-1] == pytest.approx(truth["delivered_bytes"].item(), rel=0.01)
+    assert stream.retransmits[-1] == truth["retransmits"].item()
+    table = case.run.table("flow", 1)
+    inflight = table.filter(table["flow"] == "bulk")["inflight_bytes"].max()
+    assert 0 < max(stream.inflight) <= inflight * 1.02
+
+
+def test_phases_pings_and_ecn_are_in_the_run(case: Case, tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli, ["look", str(case.file), "-o", str(tmp_path / "x")], catch_exceptions=False)  # fmt: skip
+    assert done.exit_code == 0, done.output
+    run = Run.open(tmp_path / "x")
+    assert [(phase.kind, phase.start_ns / 1e9) for phase in run.meta.phases] == [("idle", 0), ("upload", 4)]  # fmt: skip
+    pings = run.table("flows", 1)
+    pings = pings.filter(pings["flow"] == "10.1.0.2 ICMP")
+    drops = case.run.table("drops", 1)
+    lost = drops.filter((drops["flow"] == "ping") & (drops["marked"] == 0)).height
+    assert pings["lost_packets"].item() == lost
+    marked = any(note.startswith("ECN of packets up") and " CE." in note for note in case.measured.notes)  # fmt: skip
+    links = case.run.table("links", 1)
+    assert marked == (links["marked_packets"].sum() > 0)
+
+
+def test_without_timestamps_the_half_to_the_far_end_is_known(case: Case, tmp_path: Path) -> None:
+    found = _read(case.file.read_bytes(), tmp_path)
+    found.tsval[:] = found.tsecr[:] = -1
+    ends = next(each for each in found.flows if each.protocol == packets.TCP and each.source_port == 40000)  # fmt: skip
+    rows = [np.flatnonzero(found.flow == found.flows.index(each)) for each in (ends, ends.back)]
+    _, _, took = seen._half(found, rows[0], rows[1])
+    assert took.min() / 1e6 == pytest.approx(21.2, rel=0.01)
+    assert len(took) > 4000
+
+
+def test_a_capture_is_sent_again_in_its_directions(case: Case, tmp_path: Path) -> None:
+    words = ["import", str(case.file), "-o", str(tmp_path / "again.toml")]
+    done = CliRunner().invoke(cli, words, catch_exceptions=False)
+    assert "Open loop: packets are sent when they were captured." in done.output
+    read = scenario.load(tmp_path / "again.toml")
+    found = _read(case.file.read_bytes(), tmp_path)
+    counts = {str(ends): int((found.flow == n).sum()) for n, ends in enumerate(found.flows)}
+    fast = {"bottleneck.up.rate": "1 Gbit/s", "bottleneck.down.rate": "1 Gbit/s"}
+    sent = sojourn.run(read.with_(fast), seeds=1)
+    table = sent.table("flows", 1)
+    assert dict(zip(table["flow"].to_list(), table["received_packets"].to_list(), strict=True)) == counts  # fmt: skip
+    links = sent.table("links", 1)
+    arrived = dict(zip(links["link"].to_list(), links["arrived_packets"].to_list(), strict=True))
+    up = sum(count for name, count in counts.items() if name.split()[1].startswith("10.0."))
+    assert arrived == {"down": sum(counts.values()) - up, "up": up}
+
+
+# ------------------------------------------------------------------------------------- link types
+
+UDP4 = bytes([0x45, 0xB9, 0, 60, 0, 0, 0x40, 0, 64, 17, 0, 0, 192, 168, 1, 2, 203, 0, 113, 9]) + struct.pack(">HHHH", 5000, 443, 40, 0)  # fmt: skip
+TCP6 = (
+    bytes([0x62, 0x80, 0, 0]) + struct.pack(">HBB", 8 + 32 + 100, 60, 64) + b"\x20\x01" + bytes(13) + b"\1" + b"\x20\x01" + bytes(13) + b"\2"
+    + bytes([6, 0, 1, 4, 0, 0, 0, 0]) + struct.pack(">HHIIBBHHH", 4000, 80, 7, 9, 0x80, 0x18, 100, 0, 0)
+    + bytes([1, 1, 8, 10]) + struct.pack(">II", 1234, 5678)
+)  # fmt: skip
+ETHER = bytes(12)
+SNAP = b"\xaa\xaa\x03\0\0\0"
+WIFI = bytes([0x88, 1]) + bytes(24) + SNAP
+KINDS = {
+    "ethernet": (1, ETHER + b"\x08\0"), "vlan": (1, ETHER + b"\x81\0\0\5\x08\0"), "two vlans": (1, ETHER + b"\x88\xa8\0\5\x81\0\0\6\x08\0"),
+    "mpls": (1, ETHER + b"\x88\x47\0\1\0\x40\0\2\1\x40"), "pppoe": (1, ETHER + b"\x88\x64\x11\0\0\1\0\x3e\0\x21"), "sll": (113, bytes(14) + b"\x08\0"),
+    "sll2": (276, b"\x08\0" + bytes(18)), "raw": (101, b""), "null": (0, b"\2\0\0\0"), "loop": (108, b"\0\0\0\2"), "ppp": (9, b"\xff\3\0\x21"),
+    "ppp short": (50, b"\0\x21"), "ipnet": (226, bytes(24)), "wifi": (105, WIFI + b"\x08\0"), "radiotap": (127, b"\0\0\x0a\0" + bytes(6) + WIFI + b"\x08\0"),
+    "pktap": (258, struct.pack("<III", 108, 1, 1) + bytes(96) + ETHER + b"\x08\0"),
+}  # fmt: skip
+
+
+def pcap(link: int, frames: list[bytes], order: str = "<") -> bytes:
+    head = struct.pack(f"{order}IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, link)
+    return head + b"".join(
+        struct.pack(f"{order}IIII", 100 + n, 500_000, len(frame), len(frame)) + frame
+        for n, frame in enumerate(frames)
+    )
+
+
+def _read(data: bytes, folder: Path) -> packets.Packets:
+    (folder / "x.pcap").write_bytes(data)
+    with formats.open_file(folder / "x.pcap").stream() as stream:
+        return packets.read(stream)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_a_packet_is_found_behind_each_links_header(kind: str, order: str, tmp_path: Path) -> None:
+    link, before = KINDS[kind]
+    found = _read(pcap(link, [before + UDP4, before + UDP4[:28]], order), tmp_path)
+    assert found.flows == [Ends("192.168.1.2", "203.0.113.9", 17, 5000, 443)]
+    assert found.t_ns.tolist() == [100_500_000_000, 101_500_000_000]
+    assert (found.size.tolist(), found.ds.tolist()) == ([60, 60], [0xB9, 0xB9])
+    assert not found.unread
+
+
+def test_tcp_behind_an_extension_of_ipv6(tmp_path: Path) -> None:
+    found = _read(pcap(101, [TCP6]), tmp_path)
+    assert found.flows == [Ends("2001::1", "2001::2", 6, 4000, 80)]
+    row = {name: getattr(found, name).tolist() for name in packets.COLUMNS}
+    assert (row["size"], row["ds"], row["payload"]) == ([180], [0x28], [100])
+    assert (row["seq"], row["ack"], row["flags"]) == ([7], [9], [0x18])
+    assert (row["tsval"], row["tsecr"]) == ([1234], [5678])
+
+
+def test_what_is_not_read_is_counted_and_named(tmp_path: Path) -> None:
+    file = tmp_path / "x.pcap"
+    file.write_bytes(pcap(195, [b"abc" * 20] * 3))
+    with pytest.raises(UserError, match=r"3 frames of IEEE 802.15.4 \(195\)"):
+        formats.read(formats.open_file(file))
+    arp = ETHER + b"\x08\6" + bytes(28)
+    found = _read(pcap(1, [arp, ETHER + b"\x08\0" + UDP4]), tmp_path)
+    assert (found.unread["not IP"], len(found.size)) == (1, 1)
+    file.write_bytes(pcap(101, [UDP4])[:-3])
+    with pytest.raises(UserError, match="it ends within a packet"):
+        formats.read(formats.open_file(file))
+    with pytest.raises(UserError, match="is not a capture"):
+        CliRunner().invoke(cli, ["look", __file__, "-o", str(tmp_path / "o")], catch_exceptions=False)  # fmt: skip
+
+
+def test_packets_that_offload_made_are_cut_and_private_addresses_are_home(tmp_path: Path) -> None:
+    large = bytearray(UDP4)
+    large[2:4] = (3100).to_bytes(2)
+    back = bytearray(UDP4)
+    back[12:16], back[16:20], back[20:22], back[22:24] = UDP4[16:20], UDP4[12:16], UDP4[22:24], UDP4[20:22]  # fmt: skip
+    file = tmp_path / "x.pcap"
+    file.write_bytes(pcap(101, [bytes(large), bytes(back)]))
+    _, texts = formats.read(formats.open_file(file))
+    assert isinstance(texts, formats.Texts)
+    assert texts.taken == ["2 packets of 2 flows over 1 s, 1 up and 1 down"]
+    assert any(note.startswith("1 packets are larger than 1500 bytes") for note in texts.left_out)
+    assert "dscp = 46" in texts.files[".toml"]
+    for ending, text in texts.files.items():
+        (tmp_path / f"y{ending}").write_text(text.replace("{stem}", "y"))
+    (tmp_path / "y.pcapng").write_bytes(texts.binary[".pcapng"])
+    up = scenario.load(tmp_path / "y.toml").to_toml()
+    assert '["0 s", "1500 B"], ["1 ns", "1500 B"], ["2 ns", "100 B"]' in up
+
+
+@pytest.mark.parametrize("part", range(1, 12))
+def test_a_capture_that_is_cut_anywhere_is_read_or_refused(part: int, case: Case, tmp_path: Path) -> None:  # fmt: skip
+    data = case.file.read_bytes()[:40_000]
+    file = tmp_path / "x"
+    file.write_bytes(data[: len(data) * part // 12 + part])
+    try:
+        result = seen.measurement(formats.open_file(file))
+        assert isinstance(result, FileMeasurement)
+    except (UserError, formats.FileFormatError) as error:
+        assert "ends within" in str(error)
