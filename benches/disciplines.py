@@ -3,9 +3,9 @@ machine has no effect on the counts.
 
     python benches/disciplines.py [--record] [WORDS ...]
 
-Ten CUBIC flows share 100 Mbit/s. *Of its own* are the instructions in crates/qdisc; inlined code of
-Rust's library counts elsewhere. The drops and delays of a discipline also change what TCP does. The
-total includes that cost.
+Ten CUBIC flows share 100 Mbit/s. The column *of its own* counts the instructions in crates/qdisc,
+without inlined code of Rust's library. The drops and delays of a discipline also change what TCP
+does. The total includes that cost.
 """
 
 from __future__ import annotations

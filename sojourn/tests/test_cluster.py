@@ -276,7 +276,7 @@ def test_a_scheduler_that_is_lost_costs_what_was_running(there: Cluster, tmp_pat
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["--cluster", "tcp://127.0.0.1:1", "-j", "2"], "--jobs are threads of this machine"),
+        (["--cluster", "tcp://127.0.0.1:1", "-j", "2"], "--jobs sets the threads of this machine"),
         (["--cluster", "ten"], "'ten' is neither a scheduler's address"),
         (["--cluster", "tcp://127.0.0.1:1"], "can't reach a scheduler at tcp://127.0.0.1:1"),
         (["--cluster", "tcp://host"], "'tcp://host' is not a scheduler's address: missing port"),

@@ -156,10 +156,10 @@ class FindingsNumbers(TypedDict):
     asked: int
     """Repeats that were to be measured."""
     by: Literal["repeats", "blocks"]
-    """The unit of the intervals."""
+    """The samples of a 95 % interval: whole repeats, or blocks of time within a phase."""
     rows: list[MeasuredPhase]
     others: dict[str, dict[str, SpreadNumbers]]
-    """By target, the Run's own included, and phase."""
+    """RTTs by target and phase; `target` is one of the targets."""
     buffers: list[StandingQueue]
     places: list[QueuePlace]
     scores: list[MeasuredScore]
@@ -384,7 +384,7 @@ class MonitorOutput(TypedDict):
     schema: str
     targets: list[MonitoredTarget]
     not_sent: int
-    """Probes that were not sent because this host stood still."""
+    """Probes that were not sent because this program ran late by at least one interval."""
 
 
 # --------------------------------------------------------------------------------- shape and tune
@@ -408,7 +408,7 @@ class ShapedInterface(TypedDict):
     link: str | None
     """Null: nothing is added to a packet's length."""
     commands: list[str]
-    """Commands of ip and tc; with --for the lines for that router."""
+    """Commands of ip and tc, or the configuration of the router that --for names."""
     notes: list[str]
     """Notes on the planned shaper."""
     watched: bool

@@ -23,8 +23,8 @@ IDLE = "idle"
 WHOLE = "whole"
 """The kind of the only phase in a Run without phases."""
 UNSAMPLED = 2.0
-"""If the last sample of a phase is at most this many intervals before its end, means leave out the
-rest of the phase."""
+"""A mean leaves out the time between a phase's last sample and its end, if that time is at most
+this many sampling intervals. If it is longer, nothing arrived in it."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Pings:
     rtt_ms: Floats
     """NaN: lost."""
     forward_ms: Floats
-    """The one-way delay from here to the target; only its rise above the least one is accurate.
-    NaN: not known."""
+    """The one-way delay from here to the target. Only differences between such delays are
+    accurate, because the clocks' offset is not known. NaN: not known."""
     losses_known: bool = True
     """Whether lost probes are included; if not, only answered ones are."""
 
@@ -70,7 +70,7 @@ class Stream:
     cwnd_bytes: Floats
     """The sender's congestion window; NaN: not known."""
     congestion: str
-    """"" if not known."""
+    """Empty if not known."""
     retransmits: int | None
     """Segments retransmitted in this phase; None: not known."""
 
@@ -160,8 +160,8 @@ class Cut:
         return next(iter(answered or self.targets), None)
 
     def of(self, name: str) -> list[Part]:
-        """This phase in every seed that finished it. If no seed finished it, the part that each
-        has."""
+        """This phase in every seed that finished it. If no seed finished it, the unfinished phase
+        of each seed."""
         here = [part for part in self.parts if part.phase.name == name]
         return [part for part in here if part.phase.complete] or here
 

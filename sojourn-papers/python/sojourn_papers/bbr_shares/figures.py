@@ -50,7 +50,7 @@ def _curve(axes: Axes, flows: int, colour: str) -> None:
 
 @style.drawn
 def depth(evidence: Evidence) -> Figure:
-    """One flow of BBR, and the same number of flows of both."""
+    """Above: one flow of BBR beside CUBIC. Below: as many flows of BBR as of CUBIC."""
     figure, rows = sheet(
         "What BBR gets beside CUBIC", evidence, s.DEPTH, rows=(1, 1), columns=2, size=(10, 7)
     )
@@ -69,7 +69,7 @@ def depth(evidence: Evidence) -> Figure:
 
 @style.drawn
 def assumptions(evidence: Evidence) -> Figure:
-    """The model with the factors that it assumes to be one replaced by measured ones."""
+    """The model as it is, and with one or all of its assumed factors replaced by measured ones."""
     shown = [
         cubics for cubics in s.CUBICS if any(m.assumed(evidence, cubics, depth) for depth in s.DEEP)
     ]
@@ -115,7 +115,7 @@ def assumptions(evidence: Evidence) -> Figure:
 def laws(evidence: Evidence) -> Figure:
     """Queues under a discipline other than a FIFO."""
     figure, [[axes]] = sheet(
-        "BBR beside CUBIC through queues with a law",
+        "BBR beside CUBIC under AQM",
         evidence,
         s.LAW,
         size=(9, 3.6),

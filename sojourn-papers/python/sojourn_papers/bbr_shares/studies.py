@@ -129,7 +129,7 @@ def law(version: str, qdisc: str) -> str:
 
 LAW = Study(
     "law",
-    "One flow of BBR beside one of CUBIC through queues with a law, 10 Mbit/s, 40 ms",
+    "One flow of BBR beside one of CUBIC under AQM, 10 Mbit/s, 40 ms",
     "pair.toml",
     variants={
         law(version, qdisc): {**_flows(version, 1, 1), "bottleneck.qdisc": qdisc}

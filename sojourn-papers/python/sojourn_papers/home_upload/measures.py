@@ -93,8 +93,8 @@ def spread_ms(seed: Seed) -> float:
 
 
 def apart(seed: Seed) -> float:
-    """The 5th percentile of the pings during the upload over the 95th of those before: above 1 the
-    two bands are apart in a graph."""
+    """The 5th percentile of the RTTs during the upload, divided by the 95th of the RTTs before it.
+    Above 1 the two bands do not overlap in a graph."""
     during, before = (one[np.isfinite(one)] for one in (pings(seed), idle_pings(seed)))
     if not during.size or not before.size:
         return math.nan
@@ -128,8 +128,8 @@ def pings_a_second(seed: Seed) -> float:
 
 
 def longer(evidence: Evidence) -> Estimate:
-    """How much longer the upload takes with the cure, s. Unknowns of the file and of the
-    application cancel out in it."""
+    """How much longer the upload takes with the cure, s. What is not known about the file
+    and the application is the same in both uploads, so it cancels out."""
     return evidence.compared(AFTER, BEFORE, upload_s, operator.sub)
 
 

@@ -57,7 +57,7 @@ pub enum Options {
     Attributes(&'static str, &'static [Attribute]),
     /// Attributes by number.
     Packed(&'static [Packed]),
-    /// A struct of 32-bit words of this length; unset words are 0.
+    /// The 32-bit words of a struct, in order; an unset word is 0.
     Words(&'static [fn(&Fields) -> Option<u64>]),
 }
 
@@ -177,7 +177,7 @@ pub struct State {
     pub plus: &'static [&'static str],
     /// The numbers to subtract.
     pub minus: &'static [&'static str],
-    /// The number that stands for 1.
+    /// The divisor that converts the kernel's number to the column's unit.
     pub whole: f64,
     /// The column is zero if this number is zero.
     pub while_on: Option<&'static str>,

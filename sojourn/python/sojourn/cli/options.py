@@ -255,7 +255,7 @@ class ClusterOptions:
         "--tls-ca-file",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Certificate of the authority that signed those of a tls:// cluster (PEM).",
+        help="Certificate of the authority that signed a tls:// cluster's certificates (PEM).",
     )
     cert: Path | None = option(
         "--tls-cert",
@@ -280,8 +280,8 @@ class ClusterOptions:
             return None
         if execution.jobs is not None:
             raise click.UsageError(
-                "--jobs are threads of this machine: with --cluster its workers have threads"
-                " (dask worker --nthreads)"
+                "--jobs sets the threads of this machine, but --cluster runs seeds on its workers;"
+                " set their threads with dask worker --nthreads"
             )
         from sojourn.engine import ClusterAddress
 

@@ -1,8 +1,9 @@
 """Checked arithmetic for compiled user-defined code: whole numbers of 64 bits that never wrap,
 divisions that are never by zero, valid array indexes, loops with an end.
 
-Each function gets the state and its line first. A failure is stored in the state, with its number
-in `WHYS` and its line, and raised. `kinds` refuses arguments that these functions can't handle.
+The first arguments of each function are the state and the line number in the user's file. A failure
+stores its number in `WHYS` and the line number in the state, and raises ArithmeticError. `kinds`
+refuses arguments that these functions can't handle.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numba.extending import intrinsic, overload
 from sojourn.own.bases import CHECK
 
 MOST_TURNS = 10_000_000
-"""Limit of turns of all loops and of calls, together, in one call by the engine."""
+"""Most loop iterations and function calls, in total, while the engine calls a method once."""
 
 WHYS = {
     1: "a whole number beyond 64 bits",
@@ -28,10 +29,10 @@ WHYS = {
     5: f"loops that had not ended after {MOST_TURNS} turns and calls",
     6: "a shift by less than 0 or more than 63 bits",
     7: "raised",
-    8: "a power below zero of a whole number",
+    8: "a whole number raised to a negative power",
     9: "a logarithm of a number that is not above 0",
     10: "a square root of a negative number",
-    11: "a power with a fraction of a negative number",
+    11: "a negative number raised to a fractional power",
     12: "a real number beyond 64 bits",
     13: "a range with a step of 0",
     14: "a range from, to or by a number beyond 2^61",
@@ -321,7 +322,7 @@ _declared("step", 1, lambda *_: _step)
 
 
 def _bound(state, line, a):  # type: ignore[no-untyped-def]
-    # numba's ranges count their turns in 64 bits, and have none if that wraps.
+    # numba counts a range's iterations in 64 bits. If that number wraps, the loop never runs.
     if a > 1 << 61 or a < -(1 << 61):
         _fail(state, line, RANGE)
     return numba.int64(a)

@@ -239,7 +239,7 @@ fn of_kind(kind: TrafficKind) -> BoxedStrategy<Traffic> {
     }
 }
 
-/// The DS field of a flow: with ECN bits only if a program sends.
+/// The DS field of a flow. TCP sets its own ECN bits; other traffic keeps those of `ds`.
 fn ds_of(traffic: &Traffic, ds: DsField) -> DsField {
     if traffic.tcp().is_some() { ds.with_ecn(Ecn::NotEct) } else { ds }
 }

@@ -66,7 +66,7 @@ def _lists_of(suite: str, name: str) -> list[str]:
         )
     folder = cache.downloads() / f"apt-{suite}"
     options = suites.configured(suite, folder)
-    # Without this option apt takes lists that it could not fetch for empty ones.
+    # Without this option apt treats a list that it could not fetch as empty.
     strictly = ("-o", "APT::Update::Error-Mode=any")
     done = _run(["apt-get", "-q", *options, *_AS_OURSELVES, *strictly, "update"])
     if done.returncode != 0:
