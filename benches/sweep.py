@@ -1,5 +1,5 @@
-"""Measures the time around the engine: sweeps of short runs, one answer in memory, the command
-line, the page of big Runs.
+"""Measures the time around the engine: sweeps of short runs, one short run in memory, the
+command line, the page of big Runs.
 
     python benches/sweep.py                     all cases, the least of three repeats each
     python benches/sweep.py --only memory --repeats 5 --json
