@@ -321,7 +321,7 @@ def _series(
     whole_ns = load.repeats * sum(phase.duration_ns for phase in plan.phases)
     if every_ns <= whole_ns:
         raise UserError(
-            f"--every: {series.every!r} is no longer than a measurement takes, {whole_ns / 1e9:.0f} s",
+            f"--every: {series.every!r} is too short: one measurement takes {whole_ns / 1e9:.0f} s",
             "write a longer time, or measure less: --length, --phase, --repeats",
         )
 

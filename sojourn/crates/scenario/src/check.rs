@@ -512,7 +512,7 @@ fn flow(flow: &Flow, at: &Key, problems: &mut Problems) {
                     let last = frames[frames.len() - 1].0;
                     if video.repeat.is_none_or(|repeat| repeat <= last) {
                         let hint = format!(
-                            "write repeat, a time after the last frame at {}",
+                            "write repeat, the frames' period: more than {}, the time of the last frame",
                             format_duration(last)
                         );
                         let message = "the frames' repeat is missing or too short";

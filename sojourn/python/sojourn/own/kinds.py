@@ -379,7 +379,10 @@ class _Reading:
             view = function.views.get(wanted.arg)
             if shown != view:
                 problem = f"{wanted.arg} of {name} is {_the(view)}, and is given {_the(shown)}"
-                hint = f"give it, or write def {name}(..., {wanted.arg}: {_annotation(shown)})"
+                hint = (
+                    f"pass {_the(view)}, "
+                    f"or write def {name}(..., {wanted.arg}: {_annotation(shown)})"
+                )
                 raise self.refuse(argument, problem, hint)
             given.append(view or self._number(argument))
         call = Call(name, tuple(given))

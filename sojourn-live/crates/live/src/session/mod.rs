@@ -209,11 +209,11 @@ pub fn measure(plan: &Plan, watcher: &mut dyn Watcher) -> Result<Measured, Failu
 
     let clock = Clock::starting_in(0);
     let probing = start_probing(plan, &probe_targets, &welcome, server.port(), clock, identifier)
-        .map_err(|e| Failure::new(format!("probes: {e}"), "remove this target"))?;
+        .map_err(|e| Failure::new(format!("can't probe: {e}"), "remove this target"))?;
     let marking = match plan.ecn {
         true => Some(
             Marking::start(Destination { server, token: welcome.token, dscp: plan.dscp }, clock)
-                .map_err(|e| Failure::new(format!("ECN requests: {e}"), "omit --ecn"))?,
+                .map_err(|e| Failure::new(format!("can't send ECN requests: {e}"), "omit --ecn"))?,
         ),
         false => None,
     };
