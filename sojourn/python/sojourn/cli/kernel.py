@@ -38,6 +38,11 @@ def kernel() -> None:
     help="The kernel of the guest uml. 7.3 is for the engine kernel-7.3.",
 )
 @click.option(
+    "--programs",
+    is_flag=True,
+    help="The guest for scenarios with programs, beside the other: the guest uml of Linux 6.12 with more in it.",
+)
+@click.option(
     "--from",
     "given",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -46,9 +51,11 @@ def kernel() -> None:
 )
 @click.option("--again", is_flag=True, help="Make the guest again, from the newest package.")
 @options.one(options.TalkOptions, "quiet")
-def setup_(guest: str, linux: str, given: Path | None, again: bool, quiet: bool) -> None:
+def setup_(
+    guest: str, linux: str, programs: bool, given: Path | None, again: bool, quiet: bool
+) -> None:
     """Make a guest, once, and start it to check that it runs here."""
-    from sojourn.engine.kernel.guest import RELEASES, setup
+    from sojourn.engine.kernel.guest import PROGRAMS, RELEASES, setup
     from sojourn.errors import UserError
 
     usual, *_ = RELEASES
@@ -57,7 +64,14 @@ def setup_(guest: str, linux: str, given: Path | None, again: bool, quiet: bool)
             f"the guest qemu is Debian's stock kernel, and Debian has none of Linux {linux}",
             f"build the guest uml instead: sojourn kernel setup --linux {linux}",
         )
-    built = next(each.guest for each in RELEASES if each.name == linux)
+    if programs and (guest == "qemu" or linux != PROGRAMS.name):
+        raise UserError(
+            f"the guest for programs is the guest uml of Linux {PROGRAMS.name}",
+            f"make it: {PROGRAMS.setup}",
+        )
+    built = (
+        PROGRAMS.guest if programs else next(each.guest for each in RELEASES if each.name == linux)
+    )
     name: Name = "qemu" if guest == "qemu" else built
     with work.progress(quiet, _step) as update:
         made = setup(name, update, given, again)

@@ -5,7 +5,7 @@ named, and its package is taken from the suite that has it.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 LinuxVersion: TypeAlias = tuple[int, int]
@@ -17,7 +17,7 @@ class Release:
     """A release of Linux, and how its guest is built."""
 
     name: str
-    guest: Literal["uml", "uml-7.3"]
+    guest: Literal["uml", "uml-7.3", "uml-programs"]
     """The guest that is built of it."""
     profile: Literal["linux", "linux-7.3"]
     """The simulator's TCP profile of this kernel."""
@@ -33,6 +33,8 @@ class Release:
     """Our sources that only this kernel has."""
     congestion: tuple[str, ...] = ()
     """Our congestion controls, which it has and Linux has not."""
+    for_programs: bool = False
+    """It runs programs of the host: more edits, more configuration, more arguments."""
 
     @property
     def package(self) -> str:
@@ -45,9 +47,22 @@ class Release:
         return f"uml-{self.name}.patch"
 
     @property
+    def patches(self) -> tuple[str, ...]:
+        """All files with our edits, in the order in which they are applied."""
+        more = (f"programs-{self.name}.patch",) if self.for_programs else ()
+        return (self.patch, *more)
+
+    @property
+    def configs(self) -> tuple[str, ...]:
+        """The files of its configuration."""
+        return ("uml.config", *(("programs.config",) if self.for_programs else ()))
+
+    @property
     def setup(self) -> str:
         """The command that makes the guest."""
-        return "sojourn kernel setup" + ("" if self is USUAL else f" --linux {self.name}")
+        words = "sojourn kernel setup"
+        words += "" if self.name == USUAL.name else f" --linux {self.name}"
+        return words + (" --programs" if self.for_programs else "")
 
 
 USUAL = Release(
@@ -71,6 +86,15 @@ RELEASES = (
         congestion=("prague",),
     ),
 )
+
+PROGRAMS = replace(
+    USUAL, guest="uml-programs", for_programs=True, steps=1303, arguments=("ipv6.disable_ipv6=1",)
+)
+"""The default release once more, for programs of the host. The guests of `RELEASES` stay what they
+are: another configuration is another kernel, with other random numbers."""
+
+BUILT = (*RELEASES, PROGRAMS)
+"""Every guest that can be built."""
 
 
 def version_in(text: str) -> LinuxVersion:

@@ -22,11 +22,12 @@ from sojourn.engine.kernel.guest.guests import (
     why_none,
 )
 from sojourn.engine.kernel.guest.uml import SetupProgress
-from sojourn.engine.kernel.releases import RELEASES
+from sojourn.engine.kernel.releases import PROGRAMS, RELEASES
 
 __all__ = [
     "NAMES",
     "PREFERRED",
+    "PROGRAMS",
     "RELEASES",
     "WHAT",
     "Boot",

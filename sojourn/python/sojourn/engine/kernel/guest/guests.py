@@ -16,12 +16,12 @@ from sojourn.engine.kernel.guest import (
 from sojourn.engine.kernel.guest import (
     endings as errors,
 )
-from sojourn.engine.kernel.releases import RELEASES, LinuxVersion, Release, version_in
+from sojourn.engine.kernel.releases import BUILT, LinuxVersion, Release, version_in
 from sojourn.engine.protocol import NotReadyError
 
-Name = Literal["uml", "qemu", "uml-7.3"]
+Name = Literal["uml", "qemu", "uml-7.3", "uml-programs"]
 
-NAMES: tuple[Name, ...] = ("uml", "qemu", "uml-7.3")
+NAMES: tuple[Name, ...] = ("uml", "qemu", "uml-7.3", "uml-programs")
 
 PREFERRED: tuple[Name, ...] = ("uml", "qemu")
 """Guests that may be used when none is named, in order of preference. Both run Linux 6.12; another
@@ -30,6 +30,7 @@ kernel must be named."""
 WHAT: dict[Name, str] = {
     "uml": "user-mode Linux in virtual time, built from Debian's kernel source: quick, exact, with rings and BQL",
     "uml-7.3": "the same of Linux 7.3, with dualpi2",
+    "uml-programs": "uml once more, with what scenarios with programs need",
     "qemu": "Debian's stock kernel in QEMU: nothing compiled; ten times slower",
 }
 
@@ -92,7 +93,8 @@ class Guest:
         if self.kind == "uml":
             binary, arguments = self.folder / uml.BINARY, _BUILT[self.name].arguments
             return uml.command(
-                binary, start.seed, start.memory_mb, start.pairs, start.queues, arguments
+                *(binary, start.seed, start.memory_mb, start.pairs, start.queues),
+                (*arguments, *start.arguments),
             )
         return qemu.command(self.folder, start.seed, start.memory_mb)
 
@@ -179,7 +181,7 @@ def why_none(name: Name | None = None) -> str | None:
 def clean() -> tuple[list[str], int]:
     """Removes superseded guests, which were made with other edits or from an older package. Returns
     their names and the bytes freed."""
-    built = [(uml.KIND, uml.edits_key(release)) for release in RELEASES]
+    built = [(uml.KIND, uml.edits_key(release)) for release in BUILT]
     old = cache.superseded([*built, (qemu.KIND, qemu.edits_key())])
     return [path.name for path in old], cache.remove(old)
 
@@ -229,7 +231,7 @@ def _guest(name: Name, cached: cache.CachedGuest) -> Guest:
     )
 
 
-_BUILT: dict[Name, Release] = {release.guest: release for release in RELEASES}
+_BUILT: dict[Name, Release] = {release.guest: release for release in BUILT}
 
 
 def _found(name: Name) -> cache.CachedGuest | None:

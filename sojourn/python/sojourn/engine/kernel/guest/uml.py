@@ -33,6 +33,7 @@ LOG = "build.log"
 
 DRIVERS = ("simnic.c", "simlog.c", "simlog.h", "simread.c")
 CONFIG = "uml.config"
+"""The whole configuration of a kernel, among its edits."""
 RECIPE = b"1"
 """Increase it when a change of this file changes the guest while the files above stay the same."""
 
@@ -114,9 +115,10 @@ Report = Callable[[SetupProgress], None]
 def edits(release: Release) -> dict[str, bytes]:
     """Our files for this kernel, by name; `CONFIG` is its whole configuration."""
     folder = resources.files("sojourn.engine.kernel") / "linux"
-    names = (release.patch, CONFIG, *DRIVERS, *release.drivers)
+    names = (*release.patches, *DRIVERS, *release.drivers)
     found = {name: folder.joinpath(name).read_bytes() for name in names}
-    found[CONFIG] += "".join(f"{line}\n" for line in release.config).encode()
+    parts = [folder.joinpath(name).read_bytes() for name in release.configs]
+    found[CONFIG] = b"".join(parts) + "".join(f"{line}\n" for line in release.config).encode()
     return found
 
 
@@ -281,11 +283,12 @@ def _unpacked(
 def _edit(release: Release, tree: Path, environment: dict[str, str], log: Path) -> None:
     ours = edits(release)
     # Without fuzz: an edit that no longer fits its context has to be reviewed, not guessed.
-    _do(
-        ["patch", "-p1", "--fuzz=0", "--batch", "--forward", "--no-backup-if-mismatch"],
-        *(tree, environment, log),
-        stdin=ours[release.patch],
-    )
+    for patch in release.patches:
+        _do(
+            ["patch", "-p1", "--fuzz=0", "--batch", "--forward", "--no-backup-if-mismatch"],
+            *(tree, environment, log),
+            stdin=ours[patch],
+        )
     for name in (*DRIVERS, *release.drivers):
         (tree / "drivers/net" / name).write_bytes(ours[name])
     (tree / "sojourn.config").write_bytes(ours[CONFIG])
