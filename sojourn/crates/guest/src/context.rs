@@ -27,6 +27,8 @@ pub enum Task {
     Stop(usize),
     /// A step of the plan's `events` is due.
     Event(usize),
+    /// A program starts.
+    Program(usize),
     /// A sample of the queues is due.
     SampleQueues,
     /// A sample of the TCP connections is due.
@@ -175,6 +177,12 @@ impl<'a> Context<'a> {
             }
             if let Some(stop) = flow.stop_ns.filter(|&stop| stop < plan.duration_ns) {
                 self.agenda.at(stop as i64, Task::Stop(i));
+            }
+        }
+        // Starting a program takes time, so the traffic of that instant comes first.
+        for (i, program) in plan.programs.iter().enumerate() {
+            if program.start_ns < plan.duration_ns {
+                self.agenda.at(program.start_ns as i64, Task::Program(i));
             }
         }
         self.agenda.at(end, Task::End);

@@ -13,6 +13,7 @@ mod flows;
 mod headers;
 mod log;
 mod plan;
+mod programs;
 mod recorded;
 mod results;
 mod run;
@@ -98,6 +99,9 @@ fn run_plan(first: bool, plan: &str, out: Option<String>) -> Result<(), Failure>
     } else {
         if !sys::is_root() {
             return Err(Failure::Input("network namespaces need root; run it as root".into()));
+        }
+        if !plan.programs.is_empty() {
+            return Err(Failure::Input("programs: they run in a guest only, not on a host".into()));
         }
         sys::end_with_parent().map_err(|e| Failure::Run(e.to_string()))?;
     }

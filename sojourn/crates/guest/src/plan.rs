@@ -9,7 +9,7 @@
 //! simulator's names (`<flow>/traffic`). So both engines offer the same sizes, pauses and video
 //! frames.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use serde::Deserialize;
@@ -61,6 +61,12 @@ pub struct Plan {
     pub sample: Sample,
     /// Destination of the results.
     pub output: Output,
+    /// Programs of the host that start during the run.
+    #[serde(default)]
+    pub programs: Vec<Program>,
+    /// The root of their file system; without programs there is none.
+    #[serde(default)]
+    pub program_root: Option<ProgramRoot>,
     /// A short run in its own namespaces before the main run. It checks that this kernel keeps time
     /// on this host. Its results are in the same archive under `check/`; the archive's index has
     /// them under `check`. Modules, deadline and output are those of the main run.
@@ -363,6 +369,36 @@ pub struct Tcp {
     pub window_bytes: Option<u32>,
 }
 
+/// A program of the host.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// Its name, of the file with what it prints.
+    pub name: String,
+    /// The namespace it runs in.
+    pub namespace: String,
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Its whole environment.
+    pub env: BTreeMap<String, String>,
+    /// Time of its start, ns.
+    pub start_ns: u64,
+}
+
+/// The root of the programs' file system. Everything in it but the host's folders is in memory.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramRoot {
+    /// Folders of the host, read-only: the option of hostfs, and the place.
+    pub sees: Vec<(String, String)>,
+    /// Symbolic links, and what they lead to.
+    pub links: Vec<(String, String)>,
+    /// Files: path and text.
+    pub files: Vec<(String, String)>,
+    /// The folder of the programs' own files, each in a folder of its program's name; read-only.
+    pub folder: String,
+}
+
 /// Sampling intervals, ns; 0: never. Samples are taken at whole multiples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -477,6 +513,22 @@ impl Plan {
             if let Some(name) = check.namespaces.iter().find(|n| known.contains(n.as_str())) {
                 return Err(format!("check: '{name}' is a namespace of the run itself"));
             }
+        }
+        for (i, program) in self.programs.iter().enumerate() {
+            needs(format!("programs[{i}]"), &program.namespace)?;
+            if program.argv.is_empty() {
+                return Err(format!("programs[{i}]: argv is empty"));
+            }
+            let name = &program.name;
+            if name.contains('/') || matches!(name.as_str(), "" | "." | "..") {
+                return Err(format!("programs[{i}]: '{name}' is not a file's name"));
+            }
+            if self.programs[..i].iter().any(|other| other.name == *name) {
+                return Err(format!("programs[{i}]: '{name}' belongs to an earlier program"));
+            }
+        }
+        if self.programs.is_empty() != self.program_root.is_none() {
+            return Err("programs: they need `program_root`, and it needs them".into());
         }
         if !self.events.is_sorted_by_key(|e| e.at_ns) {
             return Err("events: not in order of time".into());
@@ -772,5 +824,30 @@ pub(crate) mod tests {
         let flow = plan()["flows"][0].clone();
         let error = refused("/flows", json!([flow, flow]));
         assert_eq!(error, "flows[1]: port 5001 belongs to an earlier flow");
+    }
+
+    #[test]
+    fn programs_need_a_root_a_namespace_and_names_of_their_own() {
+        let program = |name: &str, namespace: &str, argv: Value| json!({"name": name, "namespace": namespace, "argv": argv, "env": {}, "start_ns": 0});
+        let root = json!({"sees": [["/see/0", "/usr"]], "links": [], "files": [], "folder": "/s"});
+        let checked = |programs: Value, root: &Value| {
+            let mut whole = plan();
+            whole["programs"] = programs;
+            whole["program_root"] = root.clone();
+            Plan::parse(&whole.to_string()).map(|_| ())
+        };
+        let sound = program("p", "a", json!(["true"]));
+        assert_eq!(checked(json!([sound]), &root), Ok(()));
+        for (programs, root, message) in [
+            (json!([sound]), &Value::Null, "they need `program_root`"),
+            (json!([]), &root, "they need `program_root`, and it needs them"),
+            (json!([program("p", "c", json!(["true"]))]), &root, "there is no namespace 'c'"),
+            (json!([program("p", "a", json!([]))]), &root, "programs[0]: argv is empty"),
+            (json!([program("../p", "a", json!(["x"]))]), &root, "'../p' is not a file's name"),
+            (json!([sound, sound]), &root, "programs[1]: 'p' belongs to an earlier program"),
+        ] {
+            let error = checked(programs, root).unwrap_err();
+            assert!(error.contains(message), "{message}: {error}");
+        }
     }
 }

@@ -15,6 +15,7 @@ use crate::flows::{EchoListeners, Flow};
 use crate::headers::Headers;
 use crate::log::Log;
 use crate::plan::Plan;
+use crate::programs::Programs;
 use crate::results::Archive;
 use crate::sample::{self, Queues};
 use crate::sys;
@@ -39,6 +40,7 @@ pub struct Run<'a> {
     headers: Headers,
     /// Finds the flow of a packet.
     flow_finder: Flows,
+    programs: Programs,
     processor: [Option<Value>; 2],
     over: bool,
 }
@@ -82,6 +84,7 @@ impl<'a> Run<'a> {
                 .map_err(broken)?;
         }
         let queues = Queues::new(plan, world)?;
+        let programs = Programs::prepare(plan)?;
         let mut flows = Vec::new();
         for index in 0..plan.flows.len() {
             let flow = Flow::open(&mut context, index)
@@ -102,6 +105,7 @@ impl<'a> Run<'a> {
             log,
             headers,
             flow_finder: Flows::new(plan),
+            programs,
             processor: [None, None],
             over: false,
         })
@@ -133,6 +137,7 @@ impl<'a> Run<'a> {
                 }
             }
         }
+        self.programs.kill().map_err(|e| format!("programs: {e}"))?;
         self.processor[1] = sample::processor_time();
         for (follower, watch) in self.followers.iter_mut().zip(&mut self.watched) {
             if let Some(follower) = follower {
@@ -168,6 +173,7 @@ impl<'a> Run<'a> {
                     let step = &self.context.plan.events[index].step;
                     self.context.world.step(step).map_err(|e| format!("events[{index}]: {e}"))?;
                 }
+                Task::Program(index) => self.programs.start(&self.context, index)?,
                 Task::SampleQueues => {
                     self.queues.take(now)?;
                     self.context.report_progress(due);
@@ -181,6 +187,7 @@ impl<'a> Run<'a> {
                     self.queues.take(now)?;
                     self.sample_flows(now);
                     self.flows.iter_mut().for_each(Flow::stop);
+                    self.programs.stop().map_err(|e| format!("programs: {e}"))?;
                 }
                 Task::Over => self.over = true,
             }
@@ -248,8 +255,12 @@ impl<'a> Run<'a> {
         if !self.context.plan.headers.is_empty() {
             self.headers.write(self.context.plan, archive)?;
         }
+        let programs = match self.context.plan.program_root {
+            Some(_) => Some(self.programs.write(self.context.plan, archive)?),
+            None => None,
+        };
         let [start, end] = self.processor;
-        let index = json!({
+        let mut index = json!({
             "format": 2,
             "program": env!("CARGO_PKG_VERSION"),
             "seed": self.context.plan.seed,
@@ -266,6 +277,9 @@ impl<'a> Run<'a> {
             "taps": taps,
             "lost_headers": lost_headers,
         });
+        if let Some(programs) = programs {
+            index["programs"] = programs;
+        }
         match index {
             Value::Object(map) => Ok(map),
             _ => unreachable!("an object was written above"),

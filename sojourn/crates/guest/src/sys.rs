@@ -32,6 +32,122 @@ pub fn mount(source: &str, target: &Path, kind: &str, options: &str) -> io::Resu
     }))
 }
 
+/// Flags of a mount.
+#[derive(Clone, Copy)]
+pub struct MountFlags(libc::c_ulong);
+
+/// A mount that programs may write to.
+pub const PLAIN: MountFlags = MountFlags(libc::MS_NOSUID);
+/// A mount that nobody writes to.
+pub const READ_ONLY: MountFlags =
+    MountFlags(libc::MS_NOSUID | libc::MS_NODEV | libc::MS_RDONLY | libc::MS_NOATIME);
+
+/// Mounts a file system with flags.
+pub fn mount_with(
+    source: &str,
+    target: &Path,
+    kind: &str,
+    flags: MountFlags,
+    options: &str,
+) -> io::Result<()> {
+    let (source, kind, options) = (text(source)?, text(kind)?, text(options)?);
+    let target = text(&target.to_string_lossy())?;
+    // SAFETY: as in `mount`.
+    check(libc::c_long::from(unsafe {
+        libc::mount(
+            source.as_ptr(),
+            target.as_ptr(),
+            kind.as_ptr(),
+            flags.0,
+            options.as_ptr().cast(),
+        )
+    }))
+}
+
+/// Makes a folder read-only, with all that is in it.
+pub fn make_read_only(folder: &Path) -> io::Result<()> {
+    let folder_here = folder.to_string_lossy().into_owned();
+    bind_mount(&folder_here, folder)?;
+    let target = text(&folder_here)?;
+    let flags = libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY | libc::MS_NOSUID;
+    // SAFETY: a live string; a bind mount's remount takes neither source, type nor data.
+    check(libc::c_long::from(unsafe {
+        libc::mount(ptr::null(), target.as_ptr(), ptr::null(), flags, ptr::null())
+    }))
+}
+
+/// Makes a character device that everybody may read and write.
+pub fn make_device(path: &Path, major: u32, minor: u32) -> io::Result<()> {
+    let name = text(&path.to_string_lossy())?;
+    // SAFETY: a live string.
+    unsafe {
+        check(libc::c_long::from(libc::mknod(
+            name.as_ptr(),
+            libc::S_IFCHR | 0o666,
+            libc::makedev(major, minor),
+        )))?;
+        check(libc::c_long::from(libc::chmod(name.as_ptr(), 0o666)))
+    }
+}
+
+/// The capabilities that programs keep: CHOWN, DAC_OVERRIDE, FOWNER, KILL, SETGID, SETUID,
+/// NET_BIND_SERVICE, NET_ADMIN, NET_RAW, SYS_NICE. Above all not SYS_ADMIN: whoever mounts a hostfs
+/// chooses what of the host it shows, and may write to it.
+const KEPT: [libc::c_int; 10] = [0, 1, 3, 5, 6, 7, 10, 12, 13, 23];
+
+/// Has a command run with this root, in a session and a mount namespace of its own, without rights
+/// beyond `KEPT`. Its `/sys` shows the devices of the network namespace that it starts in.
+pub fn confine(command: &mut std::process::Command, root: &str, folder: &str) -> io::Result<()> {
+    use std::os::unix::process::CommandExt;
+    let sys = text(&format!("{root}/sys"))?;
+    let (root, folder, sysfs) = (text(root)?, text(folder)?, text("sysfs")?);
+    let step = move || {
+        // SAFETY: system calls only, with strings that live in the closure.
+        unsafe {
+            libc::setsid();
+            // Whatever the first process has open, the program gets its three descriptors only.
+            check(libc::syscall(
+                libc::SYS_close_range,
+                3,
+                libc::c_uint::MAX,
+                libc::CLOSE_RANGE_CLOEXEC,
+            ))?;
+            check(libc::c_long::from(libc::unshare(libc::CLONE_NEWNS)))?;
+            check(libc::c_long::from(libc::mount(
+                sysfs.as_ptr(),
+                sys.as_ptr(),
+                sysfs.as_ptr(),
+                READ_ONLY.0,
+                ptr::null(),
+            )))?;
+            check(libc::c_long::from(libc::chroot(root.as_ptr())))?;
+            check(libc::c_long::from(libc::chdir(folder.as_ptr())))?;
+            for capability in (0..64).filter(|one| !KEPT.contains(one)) {
+                // The first number that the kernel does not know ends the list.
+                if libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) < 0 {
+                    break;
+                }
+            }
+            check(libc::c_long::from(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)))
+        }
+    };
+    // SAFETY: the closure makes system calls only.
+    unsafe { command.pre_exec(step) };
+    Ok(())
+}
+
+/// Sends a signal to a process group.
+pub fn signal_group(leader: u32, signal: libc::c_int) {
+    // SAFETY: no pointers. A group that has ended is no error.
+    unsafe { libc::kill(-(leader as libc::pid_t), signal) };
+}
+
+/// Kills every process but the first, which must be this one.
+pub fn kill_all_others() {
+    // SAFETY: no pointers. That there is none is no error.
+    unsafe { libc::kill(-1, libc::SIGKILL) };
+}
+
 /// Makes a file visible at a second path.
 pub fn bind_mount(source: &str, target: &Path) -> io::Result<()> {
     let (source, target) = (text(source)?, text(&target.to_string_lossy())?);
@@ -119,13 +235,17 @@ pub fn power_off() -> ! {
     }
 }
 
+/// The sender of a signal is the kernel.
+const SI_KERNEL: libc::c_int = 0x80;
+
 static FIRST: AtomicBool = AtomicBool::new(false);
 
 /// Ends everything `after_ns` from now on the kernel's clock, even if the program hangs in a system
 /// call.
 pub fn set_deadline(after_ns: u64) -> io::Result<()> {
     FIRST.store(is_first(), Ordering::Relaxed);
-    let handler = on_deadline as extern "C" fn(libc::c_int);
+    let handler =
+        on_deadline as extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
     let period = libc::itimerval {
         it_interval: libc::timeval { tv_sec: 0, tv_usec: 0 },
         it_value: libc::timeval {
@@ -133,10 +253,18 @@ pub fn set_deadline(after_ns: u64) -> io::Result<()> {
             tv_usec: (after_ns % 1_000_000_000 / 1000).max(1) as libc::suseconds_t,
         },
     };
-    // SAFETY: the handler has the type that signal(2) requires and is a static function. The
-    // timer's struct is live; null means that the old value is not wanted.
+    // SAFETY: the handler has the type that SA_SIGINFO requires and is a static function; the action
+    // is zero elsewhere, which is valid. The structs are live; null means that the old value is not
+    // wanted.
     unsafe {
-        libc::signal(libc::SIGALRM, handler as *const () as libc::sighandler_t);
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as *const () as libc::sighandler_t;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        check(libc::c_long::from(libc::sigaction(
+            libc::SIGALRM,
+            &raw const action,
+            ptr::null_mut(),
+        )))?;
         check(libc::c_long::from(libc::setitimer(
             libc::ITIMER_REAL,
             &raw const period,
@@ -146,7 +274,12 @@ pub fn set_deadline(after_ns: u64) -> io::Result<()> {
 }
 
 /// Makes only system calls, because a signal may interrupt any code.
-extern "C" fn on_deadline(_: libc::c_int) {
+extern "C" fn on_deadline(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // The timer's signal is the kernel's; a program of the run may send the same one.
+    // SAFETY: the kernel hands over a valid struct.
+    if unsafe { (*info).si_code } != SI_KERNEL {
+        return;
+    }
     const TEXT: &[u8] = b"@FAIL deadline: the run did not end by itself\n";
     // SAFETY: a live slice and its length; the other calls have no pointers.
     unsafe {
