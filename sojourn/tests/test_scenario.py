@@ -597,7 +597,7 @@ def test_a_one_way_chain_has_no_way_back() -> None:
 def test_the_reference_names_every_key_word_and_link_layer() -> None:
     reference = (ROOT / "docs" / "scenario.md").read_text()
     names = {name for keys in _core.scenario_keys().values() for name in keys}
-    names -= {"bottleneck", "link", "flow", "record", "sweep"}
+    names -= {"bottleneck", "link", "flow", "program", "programs", "record", "sweep"}
     words = {
         word
         for each in QDISCS.values()

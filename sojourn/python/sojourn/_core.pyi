@@ -634,6 +634,18 @@ class Realised:
         """Hosts send packets of up to 64 kB to their links (TSO, GSO)."""
 
     @property
+    def programs(self) -> tuple[Program, ...]:
+        """The programs of the host that run on its nodes."""
+
+    @property
+    def program_sees(self) -> tuple[str, ...]:
+        """The folders of the host that they may read; empty: there are no programs."""
+
+    @property
+    def program_syscall_ns(self) -> int:
+        """The guest's time that each of their system calls takes."""
+
+    @property
     def base_rtts_ns(self) -> list[int | None]:
         """For each flow the round trip of a full packet through empty queues, one way without
         replies; None: a link on the path never sends the packet, or its reply."""
@@ -648,6 +660,32 @@ class Realised:
         """The same with another seed for draws during the run; RTTs and start times are drawn
         already and stay."""
 
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Program:
+    """A program of the host that runs on a node."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def node(self) -> str: ...
+    @property
+    def command(self) -> str:
+        """The command as written."""
+
+    @property
+    def words(self) -> list[str]:
+        """Its words, with `{link:NAME}` and `{address:NODE}`."""
+
+    @property
+    def start_ns(self) -> int: ...
+    @property
+    def files(self) -> list[tuple[str, str]]:
+        """Its files: name and text."""
+
+    @property
+    def env(self) -> list[tuple[str, str]]: ...
     def __eq__(self, other: object, /) -> bool: ...
 
 @final

@@ -42,7 +42,7 @@ pub fn answer(text: &str) -> Value {
         "more_variants": all.len().saturating_sub(MOST_VARIANTS),
         "knobs": read_toml(text).map_or(Vec::new(), |(document, _)| knobs::of(&document)),
         "notes": loaded.notes.iter().map(shown).collect::<Vec<_>>(),
-        "lacking": lacking(&first).iter().map(shown).collect::<Vec<_>>(),
+        "lacking": lacking(&all[0].scenario, &first).iter().map(shown).collect::<Vec<_>>(),
     })
 }
 

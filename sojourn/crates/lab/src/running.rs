@@ -25,8 +25,11 @@ pub fn variants(loaded: &Loaded) -> Result<Vec<Loaded>, Vec<Problem>> {
 const IN_A_TERMINAL: &str = "run it in a terminal: sojourn run scenario.toml";
 
 /// The parts of a run that a page can't run, each with what to do instead.
-pub fn lacking(run: &realised::Run) -> Vec<Problem> {
+pub fn lacking(scenario: &scenario::Scenario, run: &realised::Run) -> Vec<Problem> {
     let mut problems = Vec::new();
+    if !scenario.programs.is_empty() {
+        problems.push(of_a_kernel("programs ([[program]])"));
+    }
     if run.offloads {
         problems.push(of_a_kernel("packets of 64 kB (offloads)"));
     }
@@ -83,7 +86,7 @@ impl Running {
                 variant.with(&[(key, Some(qdisc.as_str().into()))], &no_file).map_err(problems)?;
         }
         let run = variant.scenario.realise(seed).expect("a variant is not a sweep");
-        let lacks = lacking(&run);
+        let lacks = lacking(&variant.scenario, &run);
         if !lacks.is_empty() {
             return Err(refused(&lacks));
         }

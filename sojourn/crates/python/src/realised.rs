@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyDict, PyTuple};
 use qdisc::DsField;
 use scenario::realised::{Flow as FlowSpec, Link as LinkSpec, Run, Traffic};
-use scenario::{Endpoints, realised};
+use scenario::{Endpoints, Programs, realised};
 use sim::RecordSpec;
 use std::sync::Arc;
 use traffic::Frames;
@@ -34,11 +34,25 @@ pub struct Realised {
     flows: Py<PyTuple>,
     #[pyo3(get)]
     record: Py<Record>,
+    programs: Arc<Programs>,
+}
+
+/// See `_core.pyi`.
+#[pyclass(frozen, get_all, eq, module = "sojourn._core")]
+#[derive(Clone, PartialEq)]
+pub struct Program {
+    name: String,
+    node: String,
+    command: String,
+    words: Vec<String>,
+    start_ns: u64,
+    files: Vec<(String, String)>,
+    env: Vec<(String, String)>,
 }
 
 impl Realised {
     /// The value with its parts.
-    pub fn of(py: Python<'_>, run: Run) -> PyResult<Realised> {
+    pub fn of(py: Python<'_>, run: Run, programs: Programs) -> PyResult<Realised> {
         // With a hundred thousand links or flows, Ctrl-C must not wait for the last.
         let links: PyResult<Vec<_>> = run
             .links
@@ -56,6 +70,7 @@ impl Realised {
             flows: PyTuple::new(py, flows?)?.unbind(),
             record: Py::new(py, Record { queue_ns, flow_ns, packets, headers })?,
             run: Arc::new(run),
+            programs: Arc::new(programs),
         })
     }
 
@@ -94,7 +109,7 @@ impl Realised {
             record: RecordSpec { queue_ns, flow_ns, packets: false, headers: false },
             offloads: false,
         };
-        Realised::of(py, run)
+        Realised::of(py, run, Programs::default())
     }
 
     #[getter]
@@ -118,6 +133,26 @@ impl Realised {
     }
 
     #[getter]
+    fn programs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let one = |program: &scenario::Program| {
+            let scenario::Program { name, node, command, words, start_ns, files, env } =
+                program.clone();
+            Program { name, node, command, words, start_ns, files, env }
+        };
+        PyTuple::new(py, self.programs.programs.iter().map(one))
+    }
+
+    #[getter]
+    fn program_sees<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.programs.sees)
+    }
+
+    #[getter]
+    fn program_syscall_ns(&self) -> u64 {
+        self.programs.syscall_ns
+    }
+
+    #[getter]
     fn base_rtts_ns(&self) -> Vec<Option<u64>> {
         self.run.base_rtts()
     }
@@ -128,15 +163,20 @@ impl Realised {
 
     /// Rust's debug text leaves out no field; see `_core.pyi`.
     fn to_text(&self) -> String {
-        format!("{:?}", self.run)
+        // Without programs the text is what it was before there were any: stored seeds keep their
+        // keys.
+        if self.programs.programs.is_empty() {
+            return format!("{:?}", self.run);
+        }
+        format!("{:?} {:?}", self.run, self.programs)
     }
 
     fn with_seed(&self, py: Python<'_>, seed: u64) -> PyResult<Realised> {
-        Realised::of(py, Run { seed, ..(*self.run).clone() })
+        Realised::of(py, Run { seed, ..(*self.run).clone() }, (*self.programs).clone())
     }
 
     fn __eq__(&self, other: &Realised) -> bool {
-        self.run == other.run
+        self.run == other.run && self.programs == other.programs
     }
 
     fn __repr__(&self) -> String {
@@ -800,6 +840,7 @@ tcp_attributes! {
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Realised>()?;
     module.add_class::<Record>()?;
+    module.add_class::<Program>()?;
     module.add_class::<Link>()?;
     module.add_class::<Step>()?;
     module.add_class::<Ring>()?;

@@ -324,7 +324,7 @@ impl Scenario {
         })?;
         let run = py.detach(|| self.0.scenario.realise(number));
         let run = run.map_err(PyValueError::new_err)?;
-        Realised::of(py, run)
+        Realised::of(py, run, self.0.scenario.realised_programs())
     }
 
     #[pyo3(signature = (link = None))]

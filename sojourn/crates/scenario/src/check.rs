@@ -9,6 +9,7 @@ use crate::laws::Spread;
 use crate::links::{HOME, Line, Routes, links_of, tables, way_of};
 use crate::model::{Bottleneck, Flow, FlowEntry, Kind, Scenario, Wire};
 use crate::problem::{Key, Part, Problem, below};
+use crate::programs;
 use crate::tcp::endpoints;
 use std::collections::BTreeMap;
 use values::quantity::{format_duration, format_rate};
@@ -38,6 +39,7 @@ pub(crate) fn check(scenario: &Scenario) -> Problems {
     // Routes and RTTs are undefined while the links are wrong.
     if problems.is_empty() {
         flows(scenario, &mut problems);
+        problems.extend(programs::check(scenario));
         record(scenario, &mut problems);
     }
     problems

@@ -1,10 +1,12 @@
-//! The user's own code in the scenario: `qdisc = "my_aqm.py:Mine"` and `congestion =
-//! "my_cc.py:Mine"` name a file beside the scenario; the table `[code]` contains its text.
+//! The user's own code in the scenario: `qdisc = "my_aqm.py:Mine"`, `congestion = "my_cc.py:Mine"`
+//! and a program's `files = ["rate.sh"]` name files beside the scenario; the table `[code]` contains
+//! their text.
 //!
 //! So a scenario is complete without the file, as with traces: its Run, another machine and a
 //! cluster's worker have the same text. A file that is already in `[code]` is not read again; a
 //! file that no key names is removed. The caller hands in the file: nothing is opened or run here.
 
+use crate::command::is_file;
 use crate::problem::{Key, Problem, below};
 use crate::trace::{Open, READS_FILES, not_read};
 use std::collections::BTreeMap;
@@ -77,6 +79,16 @@ fn named(document: &Table) -> BTreeMap<String, Key> {
             add(value, vec!["sweep".into(), key.into(), index.into()]);
         }
     }
+    for (index, program) in list("program").iter().enumerate() {
+        let at: Key = vec!["program".into(), index.into(), "files".into()];
+        let named = table(program).get("files").and_then(Value::list).map(<[Value]>::to_vec);
+        for (item, file) in named.unwrap_or_default().iter().enumerate() {
+            // The key's own reader refuses what is no file.
+            if let Some(file) = file.text().filter(|file| is_file(file)) {
+                files.entry(file.to_owned()).or_insert_with(|| below(&at, item));
+            }
+        }
+    }
     files
 }
 
@@ -91,9 +103,9 @@ fn read(file: &str, open: &Open<'_>) -> Result<Value, Wrong> {
     }
     if data.len() > MAX_BYTES {
         let message = format!("{name} is larger than {}", format_size(MAX_BYTES as u64));
-        return Err(Wrong::new(message, "give the file of one class"));
+        return Err(Wrong::new(message, "give smaller files"));
     }
     let text = String::from_utf8(data)
-        .map_err(|_| Wrong::new(format!("{name} is not text (UTF-8)"), "give a file of Python"))?;
+        .map_err(|_| Wrong::new(format!("{name} is not text (UTF-8)"), "give a text file"))?;
     Ok(text.replace("\r\n", "\n").into())
 }

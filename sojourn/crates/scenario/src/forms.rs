@@ -20,8 +20,8 @@ use values::{Value, Wrong, dscp, quoted};
 
 /// A form that needs the value alone.
 pub(crate) struct Plain<T> {
-    read: fn(&Value) -> Result<T, Wrong>,
-    write: fn(&T) -> Value,
+    pub(crate) read: fn(&Value) -> Result<T, Wrong>,
+    pub(crate) write: fn(&T) -> Value,
 }
 
 impl<T> Form<T> for Plain<T> {
@@ -232,6 +232,16 @@ pub(crate) const WARMUP: Plain<u64> =
 pub(crate) const DELAY: Plain<u64> = Plain {
     read: |value| {
         parse_duration(value, &Times { what: "a delay", example: "10 ms", most: HOUR, ..TIME })
+    },
+    write: time,
+};
+pub(crate) const SYSCALL: Plain<u64> = Plain {
+    read: |value| {
+        let most = 1_000_000;
+        parse_duration(
+            value,
+            &Times { what: "a price", example: "1 us", most, zero: false, ..TIME },
+        )
     },
     write: time,
 };
@@ -500,7 +510,7 @@ pub(crate) const CODEPOINT: Plain<Ecn> = Plain {
     },
 };
 
-fn name(value: &Value) -> Result<String, Wrong> {
+pub(crate) fn name(value: &Value) -> Result<String, Wrong> {
     let text = value.text().unwrap_or_default();
     let first = |c: char| c.is_alphanumeric() || c == '_';
     let later = |c: char| first(c) || " .:+-".contains(c);

@@ -5,7 +5,7 @@
 //! `model::language`. A hint names a key that is accepted in the place that the hint names.
 
 use crate::capture;
-use crate::model::{Flow, language};
+use crate::model::{Flow, SEVERAL, language};
 use crate::problem::{Key, Part};
 use crate::reader::KeyOf;
 use crate::sweep::table_at;
@@ -107,6 +107,8 @@ fn table_of(key: &Key) -> &'static str {
         _ if is(key.last(), "tcp") => "tcp",
         first if is(first, "flow") => "flow",
         first if is(first, "record") => "record",
+        first if is(first, "program") => "program",
+        first if is(first, "programs") => "programs",
         _ => "link",
     }
 }
@@ -172,6 +174,8 @@ fn tables(document: &Table) -> Vec<(&'static str, &'static str, Vec<KeyOf>)> {
         "bottleneck" => "bottleneck.",
         "link" => "link.*.",
         "record" => "record.",
+        "program" => "program.*.",
+        "programs" => "programs.",
         "tcp" => "flow.*.tcp.",
         _ => "flow.*.",
     };
@@ -194,7 +198,7 @@ fn is_of(word: &str, here: &str, document: &Table) -> Option<String> {
     if let Some(key) = whole.iter().find(|key| key.name == word)
         && (key.below.is_some() || word == "sweep")
     {
-        let brackets = if ["flow", "link"].contains(&word) { "[[" } else { "[" };
+        let brackets = if SEVERAL.contains(&word) { "[[" } else { "[" };
         let closing = &"]]"[..brackets.len()];
         return Some(format!("{word} is a table of the whole file: {brackets}{word}{closing}"));
     }
@@ -212,6 +216,8 @@ fn is_of(word: &str, here: &str, document: &Table) -> Option<String> {
             "bottleneck" => homes.push("[bottleneck]".to_owned()),
             "link" => homes.push("[[link]]".to_owned()),
             "record" => homes.push("[record]".to_owned()),
+            "program" => homes.push("[[program]]".to_owned()),
+            "programs" => homes.push("[programs]".to_owned()),
             "tcp" => homes.push(format!("a [[flow]]'s tcp: tcp = {{ {word} = … }}")),
             kind => kinds.push(kind),
         }
@@ -259,8 +265,9 @@ pub fn dotted_key(word: &str) -> Option<String> {
         Some(format!(".{}", keys.below?().first()?.name))
     };
     let known = |name: &str| {
-        let of_the_file =
-            has(&tables[0].2, name) && !["link", "flow", "code", "sweep"].contains(&name);
+        let of_the_file = has(&tables[0].2, name)
+            && !SEVERAL.contains(&name)
+            && !["code", "sweep"].contains(&name);
         let dotted = if of_the_file { Some(name.to_owned()) } else { dotted_in(name, &document) };
         dotted.map(|dotted| dotted + &below(name).unwrap_or_default())
     };

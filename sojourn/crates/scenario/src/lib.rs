@@ -12,6 +12,7 @@ mod capture;
 mod check;
 mod code;
 mod columns;
+mod command;
 mod forms;
 mod hints;
 mod laws;
@@ -20,6 +21,7 @@ mod meaning;
 mod model;
 mod notes;
 mod problem;
+mod programs;
 mod reader;
 pub mod realised;
 mod samples;
@@ -31,15 +33,18 @@ mod trace;
 mod wire;
 
 pub use check::base_names;
+pub use command::Environment;
 pub use forms::{Code, Hosts, LinkRate};
 pub use hints::dotted_key;
 pub use laws::Spread;
 pub use meaning::Meaning;
 pub use model::{
-    Axis, Bottleneck, Bulk, Ends, Flow, FlowEntry, Kind, LinkEntry, Periods, Ping, Record,
-    Scenario, Stream, Sweep, TcpFlow, Transfers, Udp, Video, Ways, Web, Wire, language,
+    Axis, Bottleneck, Bulk, Ends, Flow, FlowEntry, Kind, LinkEntry, Periods, Ping, ProgramEntry,
+    ProgramSettings, Record, Scenario, Stream, Sweep, TcpFlow, Transfers, Udp, Video, Ways, Web,
+    Wire, language,
 };
 pub use problem::{Key, Part, Problem, Source, below, dotted};
+pub use programs::{Program, Programs};
 pub use reader::KeyOf;
 pub use samples::{Design, Range, Sampling};
 pub use tcp::{Endpoints, MTU, PROFILES, TcpSettings, profile};
@@ -436,6 +441,13 @@ impl Loaded {
                     return Ok(None);
                 }
             }
+            // Nothing is added without programs: such scenarios keep their fingerprints.
+            let programs = variant.scenario.realised_programs();
+            if !programs.programs.is_empty() {
+                let mut text = String::new();
+                plain_json(&tree(&programs), &mut text);
+                digest.update(text.as_bytes());
+            }
         }
         Ok(Some(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()))
     }
@@ -603,11 +615,11 @@ fn validated(
     source: &Source,
     open: &Open<'_>,
 ) -> Result<Validated, Vec<Problem>> {
-    for name in ["flow", "link"] {
+    for name in model::SEVERAL {
         if let Some(entries) =
             document.get(name).and_then(Value::list).filter(|list| list.len() > MAX_ENTRIES)
         {
-            let hint = format!("the most is {MAX_ENTRIES}; an entry may have a count");
+            let hint = format!("the most is {MAX_ENTRIES}; a flow may have a count");
             let message = format!("{} tables [[{name}]]", entries.len());
             return Err(vec![source.locate(Problem::new(message, hint, vec![name.into()]), 0)]);
         }

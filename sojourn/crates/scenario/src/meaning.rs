@@ -11,6 +11,7 @@ use crate::code::CODE;
 use crate::laws::Spread;
 use crate::links::{HOME, Line, Routes, links_of, way_of};
 use crate::model::Scenario;
+use crate::programs;
 use crate::reader::Tables;
 use crate::wire::{duplicate_text, jitter_text, reorder_text, slot_text};
 use link::DelayStep;
@@ -35,6 +36,18 @@ impl Scenario {
         for link in &links {
             for (key, value) in line(&link.line) {
                 settings.push((vec!["link".into(), link.name.clone(), key.into()], value));
+            }
+        }
+        for (name, program) in programs::names(&self.programs).into_iter().zip(&self.programs) {
+            for (key, value) in
+                program.list_whole(true).into_iter().filter(|(key, _)| *key != "name")
+            {
+                settings.push((vec!["program".into(), name.clone(), key.into()], value));
+            }
+        }
+        if !self.programs.is_empty() {
+            for (key, value) in self.program_settings.list_whole(true) {
+                settings.push((vec!["programs".into(), key.into()], value));
             }
         }
         let mut routes = Routes::new(&links);

@@ -5,13 +5,14 @@
 //! written); its comment is the meaning. The page docs/scenario.md has the same in prose. Rules
 //! that span several keys are in `check.rs`; `realised.rs` makes an engine's input.
 
+use crate::command::{COMMAND, Environment, FILES, SEES, USUAL_SEES, Variables};
 use crate::forms::{
     BOOL, CODE, CODEPOINT, Code, Controls, DELAY, DELAY_SCHEDULE, DSCP, DUPLICATE, DURATION,
     FRAMES, HOSTS, Hosts, INTERVAL, JITTER, LADDER, LINK_LAYER, LINK_RATE, LOSS, LinkRate,
     MAX_FLOWS, NAME, NOTIFICATION, NamedControl, Names, Notification, ON_TIME, PACE, PACKET,
     PACKETS, PAUSE, PAYLOAD, PINNED, POLICE, PaceSteps, Pairs, QDISC, QUEUES, RATE, REMARK,
-    REORDER, RING, RTT, SCHEDULE, SEEDS, SHAPER, SIZES, SLOT, START, STOP, Sub, TITLE, WARMUP,
-    Within, Words,
+    REORDER, RING, RTT, SCHEDULE, SEEDS, SHAPER, SIZES, SLOT, START, STOP, SYSCALL, Sub, TITLE,
+    WARMUP, Within, Words,
 };
 use crate::laws::Spread;
 use crate::problem::{Key, below};
@@ -514,6 +515,47 @@ whole!(Record);
 /// The value of a missing `[record]`.
 pub const RECORD: Record = Record { queue: None, flow: None, packets: false, headers: false };
 
+// Programs
+// -------------------------------------------------------------------------------------------------
+
+keys! {
+    /// `[[program]]`: a program of the host that runs on a node of the guest.
+    ProgramEntry {
+        /// Its name in the Run.
+        name: Optional<String> => NAME;
+        /// The node that it runs on.
+        node: Required<String> => NAME;
+        /// Its command, in words.
+        command: Required<String> => COMMAND;
+        /// Time of its start.
+        start: Defaulted<u64> = 0 => WARMUP;
+        /// Text files beside the scenario, which it finds in its working folder.
+        files: Defaulted<Vec<String>> = Vec::<String>::new() => FILES;
+        /// Environment variables.
+        env: Defaulted<Environment> = Environment::default() => Variables;
+    }
+}
+whole!(ProgramEntry);
+
+keys! {
+    /// `[programs]`: what all programs share.
+    ProgramSettings {
+        /// The folders of the host that they may read.
+        sees: Defaulted<Vec<String>> = vec![USUAL_SEES.to_owned()] => SEES;
+        /// The guest's time that each system call takes.
+        syscall: Defaulted<u64> = 1000 => SYSCALL;
+    }
+}
+whole!(ProgramSettings);
+
+/// The value of a missing `[programs]`.
+pub(crate) fn no_programs() -> ProgramSettings {
+    ProgramSettings { sees: vec![USUAL_SEES.to_owned()], syscall: 1000 }
+}
+
+/// The tables that a scenario may have several times.
+pub(crate) const SEVERAL: [&str; 3] = ["flow", "link", "program"];
+
 /// A list of tables: `[[flow]]`.
 struct Entries;
 
@@ -688,9 +730,13 @@ keys! {
         links as "link": Defaulted<Vec<LinkEntry>> = Vec::new() => Entries;
         /// Traffic and probes.
         flows as "flow": Defaulted<Vec<Flow>> = Vec::new() => Entries;
+        /// Programs of the host that run on nodes.
+        programs as "program": Defaulted<Vec<ProgramEntry>> = Vec::new() => Entries;
+        /// What they may read, and the price of their system calls.
+        program_settings as "programs": Defaulted<ProgramSettings> = no_programs() => Sub;
         /// The recorded tables.
         record: Defaulted<Record> = RECORD => Sub;
-        /// The text of each Python file that a discipline or a congestion control names.
+        /// The text of each file that a discipline, a congestion control or a program names.
         code: Defaulted<Code> = Code::default() => CODE;
         /// The keys that vary.
         sweep: Defaulted<Sweep> = Sweep::default() => Axes;
@@ -720,6 +766,8 @@ pub fn language() -> Vec<(&'static str, Vec<KeyOf>)> {
         ("bottleneck", Bottleneck::keys_whole()),
         ("link", LinkEntry::keys_whole()),
         ("record", Record::keys_whole()),
+        ("program", ProgramEntry::keys_whole()),
+        ("programs", ProgramSettings::keys_whole()),
         ("tcp", TcpSettings::keys_whole()),
     ];
     tables.extend(TrafficKind::ALL.iter().map(|&kind| (kind.word(), Flow::keys(kind))));

@@ -8,6 +8,7 @@ use crate::laws::Spread;
 use crate::links::{Line, tables};
 use crate::model::{Flow, Kind, Scenario, TcpFlow, Video, Wire};
 use crate::problem::{Key, Problem, below};
+use crate::programs;
 use crate::reader::Fields;
 use crate::sweep::together;
 use crate::tcp::{TcpSettings, endpoints};
@@ -17,7 +18,7 @@ const LEAVE_OUT: &str = "leave it out";
 
 /// Flows that never start, or that end within the warm-up.
 pub(crate) fn unseen(scenario: &Scenario) -> Vec<Problem> {
-    let mut notes = Vec::new();
+    let mut notes = programs::unseen(scenario);
     for (index, flow) in scenario.flows.iter().enumerate() {
         let entry = &flow.entry;
         let at = |name: &str| vec!["flow".into(), index.into(), name.into()];

@@ -7,7 +7,7 @@
 //! drawn together (`samples.rs`): each drawn point is combined with every combination of the other
 //! values.
 
-use crate::model::{Axis, MAX_VARIANTS, Sweep};
+use crate::model::{Axis, MAX_VARIANTS, SEVERAL, Sweep};
 use crate::problem::{Key, Part, Problem, Source, below, dotted};
 use std::collections::BTreeSet;
 use values::quantity::{TIME, parse_duration};
@@ -272,8 +272,8 @@ impl NoSuchKey {
 /// The places in the document that a dotted key names.
 pub(crate) fn paths(document: &Table, key: &str) -> Result<Vec<Key>, NoSuchKey> {
     let plain = || key.split('.').map(Part::from).collect::<Key>();
-    let Some((head @ ("flow" | "link"), rest)) =
-        key.split_once('.').filter(|(_, rest)| !rest.is_empty())
+    let Some((head, rest)) =
+        key.split_once('.').filter(|(head, rest)| SEVERAL.contains(head) && !rest.is_empty())
     else {
         return Ok(vec![plain()]);
     };
@@ -333,6 +333,7 @@ fn name_of(entry: &Value, head: &str) -> String {
     match get("name") {
         Some(name) => text(name),
         None if head == "flow" => get("kind").map_or(String::new(), text),
+        None if head == "program" => "program".to_owned(),
         None => format!("{}-{}", shown(get("from")), shown(get("to"))),
     }
 }
@@ -451,7 +452,7 @@ fn set(document: &mut Table, path: &Key, value: Option<&Value>) -> Result<(), No
 
 /// Whether a problem's key is equal to, below or above a swept key; an entry may be given by name.
 fn reaches(swept: &[&str], written: &[String]) -> bool {
-    let entries = ["flow", "link"].contains(&swept[0]);
+    let entries = SEVERAL.contains(&swept[0]);
     if !entries {
         let shorter = swept.len().min(written.len());
         return swept[..shorter].iter().zip(written).all(|(key, part)| key == part);

@@ -3,10 +3,8 @@
 //! The parser reports what it expected; the line itself shows what the writer meant: a word without
 //! quotes, YAML's colon, JSON's brace.
 
+use crate::model::SEVERAL;
 use values::quantity::with_point;
-
-/// Tables that a scenario may have several times.
-const SEVERAL: [&str; 2] = ["flow", "link"];
 
 /// The line (from 1) to blame for the parser's message at `line`: for a `[flow]` with a correct
 /// `[[flow]]` below, the first.

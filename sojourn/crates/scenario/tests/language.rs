@@ -386,7 +386,7 @@ fn a_hint_names_a_table_as_it_is_written() {
     for (text, hint) in [
         (link("flow = 1"), "flow is a table of the whole file: [[flow]]"),
         (link("record = 1"), "record is a table of the whole file: [record]"),
-        (link("start = \"1 s\""), "start is a key of [[flow]]"),
+        (link("start = \"1 s\""), "start is a key of [[flow]], and of [[program]]"),
         (above("up = { rate = \"1 Mbit/s\" }"), "did you mean bottleneck.up.rate?"),
         (above("up = { rate = \"1 Mbit/s\", loss = 1 }"), "did you mean bottleneck.up?"),
     ] {
@@ -406,4 +406,112 @@ fn a_node_that_is_called_home_is_not_taken_for_that_of_the_hosts() {
     let problems = read(&text).expect_err("either end may be meant");
     assert_eq!(problems[0].message, "hosts_at is missing");
     assert!(read(&format!("{text}hosts_at = \"net\"\n")).is_ok());
+}
+
+const WITH_PROGRAMS: &str = r#"
+duration = "10 s"
+bottleneck = { rate = "20 Mbit/s", delay = "10 ms" }
+flow = [{ kind = "bulk" }]
+"#;
+
+fn with_program(keys: &str) -> String {
+    format!("{WITH_PROGRAMS}\n[[program]]\n{keys}")
+}
+
+#[test]
+fn a_program_that_names_what_is_not_there_is_refused_with_what_is() {
+    let node = "node = \"home\"\n";
+    for (keys, message, hint) in [
+        ("command = \"x\"", "node is missing", "write node = ..."),
+        (
+            "node = \"hom\"\ncommand = \"x\"",
+            "there is no node 'hom'",
+            "did you mean home? nodes: home, net",
+        ),
+        (
+            &format!("{node}command = \"x {{link:dwon}}\""),
+            "there is no link 'dwon'",
+            "did you mean down? links: down, up",
+        ),
+        (
+            &format!("{node}command = \"x {{address:nett}}\""),
+            "there is no node 'nett'",
+            "did you mean net? nodes: home, net",
+        ),
+        (
+            &format!("{node}command = \"x {{adress:net}}\""),
+            "{adress:net} stands for nothing",
+            "write {link:NAME} or {address:NODE}",
+        ),
+        (
+            &format!("{node}command = \"sh -c 'x\""),
+            "a ' in it is not closed",
+            "close it; within the other quotes a ' is plain",
+        ),
+        (
+            &format!("{node}command = \" \""),
+            "an empty command",
+            "write it in quotes, like \"sh rate.sh {link:down}\"",
+        ),
+        (
+            &format!("{node}command = \"x\"\nfiles = [\"../x\"]"),
+            "'../x' is not a file",
+            "write paths below the scenario's folder, like files = [\"rate.sh\"]",
+        ),
+        (
+            &format!("{node}command = \"x\"\nfiles = [\"gone.sh\"]"),
+            "can't read 'gone.sh': No such file or directory",
+            "the path is relative to the scenario's folder; with -q, to the current folder",
+        ),
+        (
+            &format!("{node}command = \"x\"\n[programs]\nsees = [\"/proc/x\"]"),
+            "'/proc/x' has a place of its own in the guest",
+            "leave it out",
+        ),
+        (
+            &format!("{node}command = \"x\"\n[programs]\nsees = [\"/usr\", \"/usr/bin\"]"),
+            "'/usr/bin' is below '/usr'",
+            "name one of them",
+        ),
+        (
+            &format!("{node}command = \"x\"\n[programs]\nsees = [\"usr\"]"),
+            "'usr' is not a folder of the host",
+            "write absolute paths below /, like sees = [\"/usr\", \"/opt/tools\"]",
+        ),
+        (&format!("{node}command = \"x\"\n[programs]\nsyscall = \"0 us\""), "a price of zero", ""),
+    ] {
+        let problems = read(&with_program(keys)).expect_err(message);
+        assert_eq!(problems[0].message, message, "{keys}");
+        if !hint.is_empty() {
+            assert_eq!(problems[0].hint, hint, "{keys}");
+        }
+    }
+}
+
+#[test]
+fn a_scenario_without_programs_keeps_its_fingerprint_and_one_with_them_has_another() {
+    let of = |text: &str| {
+        let loaded = read(text).expect("a scenario");
+        loaded.fingerprint(None, &mut || true).expect("one").expect("whole")
+    };
+    let plain = of(WITH_PROGRAMS);
+    assert_eq!(plain, of(&format!("{WITH_PROGRAMS}\n[programs]\nsyscall = \"2 us\"")));
+    let program = "node = \"home\"\ncommand = \"true\"\n";
+    let with = of(&with_program(program));
+    assert_ne!(plain, with);
+    for change in ["start = \"1 s\"", "env = { A = \"b\" }", "[programs]\nsees = [\"/opt\"]"] {
+        assert_ne!(with, of(&with_program(&format!("{program}{change}"))), "{change}");
+    }
+}
+
+#[test]
+fn a_programs_file_is_part_of_the_scenario() {
+    let text = with_program("node = \"home\"\ncommand = \"sh a.sh\"\nfiles = [\"a.sh\"]\n");
+    let open = |name: &str| if name == "a.sh" { Ok(b"tc -V\n".to_vec()) } else { no_file(name) };
+    let loaded = Loaded::read(&text, "x.toml", None, &open).expect("the file is there");
+    let again = read(&loaded.to_toml()).expect("complete without the file");
+    assert_eq!(loaded, again);
+    let programs = again.scenario.realised_programs();
+    assert_eq!(programs.programs[0].files, [("a.sh".to_owned(), "tc -V\n".to_owned())]);
+    assert_eq!(programs.sees, ["/usr"]);
 }

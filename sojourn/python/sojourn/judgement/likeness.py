@@ -33,6 +33,8 @@ CHOICES = frozenset(
         "tcp",
         "offloads",
         "code",
+        "program",
+        "programs",
     }
 )
 """Keys of a scenario that are choices, with all keys below them."""

@@ -28,6 +28,8 @@ def needed(realised: Realised) -> Iterator[tuple[str, str]]:
     """The parts of a realised scenario that need a Linux kernel: (place, name)."""
     if realised.offloads:
         yield "offloads", "packets of 64 kB"
+    for program in realised.programs:
+        yield f"program {program.name!r}", "programs"
     for link in realised.links:
         if (lacking := link.qdisc.lacking) is not None:
             yield f"link {link.name!r}: qdisc", lacking
