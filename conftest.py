@@ -20,7 +20,7 @@ __all__ = ["browser"]
 
 IN_ONE_PIECE = {"test_wheel.py"}
 """Files with the slowest fixtures."""
-GUESTS = {"kernel_uml", "kernel_73"}
+GUESTS = {"kernel_uml", "kernel_73", "guest_for_programs"}
 """Fixtures of tests that boot a guest."""
 
 
@@ -147,6 +147,13 @@ def kernel_73() -> str:
     """The name of the engine with the guest of Linux 7.3. Skips the test if it is not ready. CI
     doesn't build this guest; `sojourn kernel setup --linux 7.3` does."""
     return _guest("uml-7.3", "kernel-7.3", "no guest of Linux 7.3 to try")
+
+
+@pytest.fixture(scope="session")
+def guest_for_programs() -> str:
+    """The name of the guest for programs. Skips the test if it is not ready. CI doesn't build it;
+    `sojourn kernel setup --programs` does."""
+    return _guest("uml-programs", "uml-programs", "no guest for programs to try")
 
 
 def _guest(name: str, engine: str, missing: str) -> str:

@@ -32,9 +32,9 @@ from sojourn.scenario import Scenario, examples, load
 
 def variants() -> Iterator[tuple[str, Scenario]]:
     """Yields each scenario with a fixed name."""
-    for name in examples.names():
-        for variant in load(name).variants():
-            yield f"example {name}: {variant.label}", variant
+    for path in examples.simulated():
+        for variant in load(path).variants():
+            yield f"example {path.stem}: {variant.label}", variant
     for variant in standing():
         yield f"standing {variant.label}", variant
 

@@ -17,8 +17,8 @@ from sojourn.scenario.qdisc import QDISCS
 
 
 def scenarios() -> Iterator[Scenario]:
-    for name in examples.names():
-        yield from sojourn.load(name).variants()
+    for path in examples.simulated():
+        yield from sojourn.load(path).variants()
     home = sojourn.load("home-uplink")
     for qdisc, record in QDISCS.items():
         if record.simulated:

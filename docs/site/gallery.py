@@ -168,10 +168,18 @@ def _examples() -> Iterator[str]:
     yield "# Every example scenario\n"
     yield (
         "`sojourn list scenarios` lists them, and `sojourn run NAME` runs one by its name from anywhere. Here they "
-        "are shortened, and run with one seed.\n"
+        "are shortened, and run with one seed, but for those with programs.\n"
     )
-    for name in examples.names():
-        yield from _example(name)
+    for path in examples.files():
+        yield from (_example if path in examples.simulated() else _with_programs)(path.stem)
+
+
+def _with_programs(name: str) -> Iterator[str]:
+    """An example that needs a guest of its own, which the site's build does not have."""
+    file = examples.FOLDER / f"{name}.toml"
+    yield f"## {name}\n"
+    yield f"{load(file).title}. It runs in the kernel's guest for programs only ([programs](../programs.md)).\n"
+    yield f"```toml\n{file.read_text(encoding='utf-8').rstrip()}\n```\n"
 
 
 def _example(name: str) -> Iterator[str]:

@@ -173,7 +173,7 @@ def _shortened(text: str) -> scenario.Scenario:
 
 
 def _shortened_examples() -> Iterator[tuple[str, scenario.Scenario]]:
-    for path in examples.files():
+    for path in examples.simulated():
         # A page reads no files, so the text is the canonical one, with its trace written out.
         yield path.stem, _shortened(path.read_text(encoding="utf-8"))
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         variants,
     )
     from sojourn.errors import UserError
+    from sojourn.guest_programs import allow_programs
     from sojourn.judgement import Judgement, compare
     from sojourn.metrics import Summary, summary
     from sojourn.records import Run, RunError
@@ -57,6 +58,7 @@ _HOME = {
     "SweepInterrupted": "sweeps.vary",
     "UserError": "errors",
     "agree": "agreement.running",
+    "allow_programs": "guest_programs",
     "compare": "judgement",
     "load": "scenario",
     "loads": "scenario",
@@ -86,6 +88,7 @@ __all__ = [
     "SweepInterrupted",
     "UserError",
     "agree",
+    "allow_programs",
     "compare",
     "load",
     "loads",

@@ -152,6 +152,17 @@ class CheckedFlow(TypedDict):
     """The least and the greatest."""
 
 
+class CheckedProgram(TypedDict):
+    """A program of the host that would run on a node of the guest."""
+
+    name: str
+    node: str
+    command: str
+    start_s: float
+    files: list[str]
+    """The text files that it finds in its working folder."""
+
+
 class Note(TypedDict):
     """A doubtful value in a scenario."""
 
@@ -200,6 +211,8 @@ class CheckOutput(TypedDict):
     links: list[CheckedLink]
     """The links of the first variant, without hosts' access links."""
     flows: list[CheckedFlow]
+    programs: list[CheckedProgram]
+    """Those of the first variant."""
     notes: list[Note]
     engines: list[EngineFit]
     expected: Expected
@@ -246,6 +259,8 @@ class VerifiedRun(TypedDict):
     """The keys of meta.json that differ."""
     seeds: list[int]
     seeds_not_finished: list[int]
+    changed_files: list[str]
+    """Files of this host that a program of the Run read, and that are others now."""
     tables: list[VerifiedTable]
 
 

@@ -72,6 +72,16 @@ def _outline(
         "variants": [variant.label for variant in variants] if scenario.sweep else [],
         "links": [_link(link, first.duration_ns) for link in first.links if link.sampled],
         "flows": _flows(first),
+        "programs": [
+            {
+                "name": program.name,
+                "node": program.node,
+                "command": program.command,
+                "start_s": program.start_ns / 1e9,
+                "files": [name for name, _ in program.files],
+            }
+            for program in first.programs
+        ],
         "notes": [
             {"key": note.dotted, "line": note.line, "message": note.message, "hint": note.hint}
             for note in scenario.notes
@@ -177,6 +187,8 @@ def _described(found: Mapping[str, Any], scenario: Scenario, first: Scenario) ->
     if any(flow.drawn for flow in first.flows):
         flows += f"\nRTT and start are those of seed {seeds[0]}; each seed draws its own"
     parts = ["\n".join(head), _link_table(found["links"]), flows]
+    if found["programs"]:
+        parts.append(_program_table(found["programs"], first))
     if scenario.notes:
         parts.append("\n".join(f"note: {note}" for note in scenario.notes))
     parts.append(
@@ -218,6 +230,19 @@ def _flow_table(flows: Sequence[Mapping[str, Any]]) -> str:
         for flow in flows
     ]
     return text.table(["flows", "n", "kind", "over", "RTT", "start"], rows, left=6)
+
+
+def _program_table(programs: Sequence[Mapping[str, Any]], first: Scenario) -> str:
+    rows = [
+        [one["name"], one["node"], f"{one['start_s']:g} s", " ".join(one["files"]), one["command"]]
+        for one in programs
+    ]
+    table = text.table(["program", "node", "start", "files", "command"], rows, left=5)
+    realised = first.realise(first.seeds[0])
+    return (
+        f"{table}\nprograms of this host, in the guest; they may read {', '.join(realised.program_sees)}"
+        f" and run only with --allow-programs"
+    )
 
 
 def _range(ends: Sequence[float], unit: str) -> str:

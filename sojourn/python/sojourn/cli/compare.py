@@ -50,6 +50,7 @@ USUAL = ("pfifo", "red", "codel", "pie", "fq_codel", "cake")
 @options.block(options.TableOptions)
 @options.block(options.UntilOptions)
 @options.block(options.ExecutionOptions)
+@options.block(options.ProgramOptions)
 @options.block(options.ClusterOptions)
 @options.block(options.StoreOptions)
 @options.block(options.TalkOptions)
@@ -64,6 +65,7 @@ def compare(
     table: options.TableOptions,
     until: options.UntilOptions,
     execution: options.ExecutionOptions,
+    program: options.ProgramOptions,
     cluster: options.ClusterOptions,
     store: options.StoreOptions,
     talk: options.TalkOptions,
@@ -102,6 +104,7 @@ def compare(
     scenario = work.scenario(path, variation.changes, quiet=True, vary=variation.sweep)
     contending = contenders(scenario, (*qdiscs, *more) or USUAL, link)
     work.print_notes(contending.variants(), talk.quiet)
+    work.permit([contending], execution.engine, program.allowed)
     folder = output.out
     if folder is None and not talk.as_json:
         folder = work.unused(Path("runs") / f"{work.stem(path)}-compare")

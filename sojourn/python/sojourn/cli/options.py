@@ -242,6 +242,17 @@ class ExecutionOptions:
 
 
 @dataclass(frozen=True)
+class ProgramOptions:
+    """Permission to run a scenario's programs."""
+
+    allowed: bool = option(
+        "--allow-programs",
+        is_flag=True,
+        help="Run the scenario's programs, [[program]], in the guest of the engine kernel.",
+    )
+
+
+@dataclass(frozen=True)
 class ClusterOptions:
     """The other machines that run the scenario."""
 

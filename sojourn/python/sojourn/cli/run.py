@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 @click.option("--details", is_flag=True, help="For a sweep: also print each variant's own tables.")
 @options.block(options.UntilOptions)
 @options.block(options.ExecutionOptions)
+@options.block(options.ProgramOptions)
 @options.block(options.ClusterOptions)
 @options.block(options.StoreOptions)
 @options.block(options.TalkOptions)
@@ -77,6 +78,7 @@ def run(
     details: bool,
     until: options.UntilOptions,
     execution: options.ExecutionOptions,
+    program: options.ProgramOptions,
     cluster: options.ClusterOptions,
     store: options.StoreOptions,
     talk: options.TalkOptions,
@@ -110,6 +112,7 @@ def run(
         watched.check(loaded, execution.engine)
     elif takes_s is not None:
         raise click.UsageError("--takes is the time that --watch takes: add --watch")
+    work.permit(loaded, execution.engine, program.allowed)
     if len(loaded) > 1:
         # A scenario that is refused is reported before the others have run.
         engines.check(loaded, execution.engine)
@@ -209,6 +212,7 @@ def _described(run: Run, summary: Summary) -> str:
         parts.append(_probes(numbers["probes"]))
     if alike:
         parts.append(words.alike_seeds(len(run.seeds)))
+    parts += _programs(run)
     heading = [*filter(None, (work.refusal(run),)), *parts[:2]]
     return "\n".join([*heading, "", "\n\n".join(parts[2:]), ""])
 
@@ -375,6 +379,20 @@ def _waits(group: GroupNumbers[MeanAndInterval[float]], shown: Sequence[str]) ->
     if "late_rate" in group:
         cells[shown[-1]] = text.percent(group["late_rate"])
     return list(cells.values())
+
+
+def _programs(run: Run) -> list[str]:
+    """How the programs of each seed ended, and where their output is."""
+    from sojourn import guest_programs
+
+    rows = []
+    for seed in run.seeds:
+        record = guest_programs.read(run, seed)
+        for one in record.programs if record else ():
+            output = f"{run.path / f'seed-{seed}' / one.output} ({one.output_bytes} B)"
+            rows.append([one.name, one.node, str(seed), one.how, output])
+    header = ["program", "node", "seed", "ended", "output"]
+    return [text.table(header, rows, left=5)] if rows else []
 
 
 def _probes(probes: Sequence[ProbeNumbers[MeanAndInterval[float]]]) -> str:

@@ -34,9 +34,14 @@ MOST_FILES = 10
 )
 @click.option("--sums", is_flag=True, help="Check the SHA-256 of the files only; run nothing.")
 @options.one(options.ExecutionOptions, "jobs")
+@options.block(options.ProgramOptions)
 @options.block(options.TalkOptions)
 def verify(
-    paths: tuple[Path, ...], sums: bool, jobs: int | None, talk: options.TalkOptions
+    paths: tuple[Path, ...],
+    sums: bool,
+    jobs: int | None,
+    program: options.ProgramOptions,
+    talk: options.TalkOptions,
 ) -> None:
     """Check the files of Runs, run them again and compare every table.
 
@@ -48,7 +53,7 @@ def verify(
     run again: a measurement, a Run of netns, a kernel whose guest is missing. Such Runs are left
     out where there is a manifest.
     """
-    from sojourn.engine.verify import is_repeatable
+    from sojourn.engine.verify import is_repeatable, scenario_of
     from sojourn.engine.verify import verify as verified
 
     with contextlib.ExitStack() as stack:
@@ -56,6 +61,8 @@ def verify(
         runs = [run for one in given for run in one.runs if not one.listed or is_repeatable(run)]
         found: Sequence[Verification] = []
         if runs and not sums:
+            for run in filter(is_repeatable, (each for each in runs if each.seeds)):
+                work.permit([scenario_of(run)], run.meta.engine, program.allowed)
             with work.progress(talk.quiet) as progress:
                 found = verified(runs, jobs=jobs, progress=progress)
         lists = [one for one in given if one.listed]
@@ -225,6 +232,7 @@ def described(one: Verification) -> str:
         lines.append(
             "  scenario.toml differs from the scenario of this Run: its text or its meaning has changed"
         )
+    lines += [f"  {file}, which a program read, has changed" for file in one.changed_files]
     engine = f"  engine {meta.engine}, {_build(one)}"
     if one.same_build is False:
         lines.append(engine)

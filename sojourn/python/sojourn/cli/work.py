@@ -53,6 +53,31 @@ def scenario(
     return found
 
 
+def permit(scenarios: Sequence[Scenario], engine: str, allowed: bool) -> None:
+    """Sees to the permission to run the programs of scenarios: by the option, or by an answer on the
+    terminal.
+
+    Raises:
+        UserError: there is none, or the engine can't run them.
+    """
+    with_programs = [one for one in scenarios if "program" in one.document()]
+    if not with_programs:
+        return
+    from sojourn import engine as engines
+    from sojourn import guest_programs
+
+    engines.check(with_programs, engine)
+    if not allowed and not guest_programs.allowed():
+        runs = [each.realise(each.seeds[0]) for one in with_programs for each in one.variants()]
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            guest_programs.require(runs)
+        say("the scenario runs programs of this host in the guest:")
+        say(guest_programs.shown(guest_programs.commands(runs)))
+        if not click.confirm("run them?", err=True):
+            guest_programs.require(runs)
+    guest_programs.allow_programs()
+
+
 def print_notes(scenarios: Sequence[Scenario], quiet: bool) -> None:
     """Prints the notes on scenarios, each once."""
     for note in dict.fromkeys(note for scenario in scenarios for note in scenario.notes):

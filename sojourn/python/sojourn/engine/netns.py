@@ -71,6 +71,10 @@ class Netns:
         measurements. No two runs give the same tables."""
         return build("netns", f"{platform.release()} {platform.version()}")
 
+    def for_programs(self) -> Netns:
+        """It runs none, which `check` reports with the other features that it lacks."""
+        return self
+
     def conditions(self, realised: Realised) -> Mapping[str, str]:
         """The offloads. HZ is this host's own, and a program can't read it."""
         return {"offloads": plan.offloads(realised)}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from sojourn import _core
@@ -30,6 +30,8 @@ class Outcome:
     """CPU time of the run."""
     invalid: tuple[str, ...] = ()
     """Reasons why its tables are invalid, a sentence each; empty: they are valid."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """Further files for the seed's folder, by name: those of its programs."""
 
 
 Cancelled = _core.Cancelled
@@ -63,6 +65,14 @@ class Engine(Protocol):
     def build(self) -> str:
         """Names, in 16 digits, everything that decides a run's tables, except the scenario and the
         seed."""
+        ...
+
+    def for_programs(self) -> Engine:
+        """The engine that runs scenarios with programs under this name; it may have another build.
+
+        Raises:
+            UserError: it runs none.
+        """
         ...
 
     def check(self, realised: Realised) -> None:
@@ -100,12 +110,18 @@ def check_all(engine: Engine, realised: Iterable[Realised]) -> None:
         raise not_ready
 
 
+def engine_for(engine: Engine, realised: Realised) -> Engine:
+    """The engine that runs this scenario."""
+    return engine.for_programs() if realised.programs else engine
+
+
 def build_for(engine: Engine, realised: Realised) -> str:
     """Names the build of the engine and, where the scenario has user-defined code, of its
     compiler."""
     from sojourn.own import compiled
 
-    return " ".join(filter(None, (engine.build, compiled.maker(realised))))
+    build = engine_for(engine, realised).build
+    return " ".join(filter(None, (build, compiled.maker(realised))))
 
 
 def fingerprint(what: str, build: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from sojourn.engine.estimate import slower
-from sojourn.engine.protocol import Engine, build_for, fingerprint
+from sojourn.engine.protocol import Engine, build_for, engine_for, fingerprint
 from sojourn.records import FlowInfo, LinkInfo, Meta
 from sojourn.scenario import Scenario, load
 from sojourn.scenario.realised import Realised
@@ -95,7 +95,7 @@ def meta_of(engine: Engine, scenario: Scenario, seeds: Sequence[int], realised: 
         title=scenario.title,
         label=scenario.label,
         engine=engine.name,
-        version=engine.version,
+        version=engine_for(engine, realised).version,
         duration_ns=realised.duration_ns,
         warmup_ns=realised.warmup_ns,
         seeds_asked=tuple(seeds),

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sojourn import _core, metrics
+from sojourn import _core, guest_programs, metrics
 from sojourn.engine.estimate import check_bounds, expected_bytes, expected_s, seconds_of
 from sojourn.engine.protocol import Engine, build_for, by_reason, check_all, fingerprint
 from sojourn.engine.registry import find
@@ -338,6 +338,9 @@ def _run(
     # enough to check the variant and to estimate its cost.
     first = [variant.realise(each[0]) for variant, each in zip(variants, asked, strict=True)]
     check_all(engine, first)
+    guest_programs.require(first)
+    if how.cluster is not None and any(one.programs for one in first):
+        raise UserError("a scenario with programs runs on this host only", "leave --cluster out")
     took = check_bounds(engine.name, first)
     places: Sequence[Path | None] = folders or [None] * len(variants)
     wanted = [
@@ -527,6 +530,11 @@ def _left(wanted: _Wanted) -> Run | None:
     if asked != wanted.meta or run.scenario_text != wanted.text:
         return None
     run.forget_damaged()
+    if others := guest_programs.changed(run):
+        raise UserError(
+            f"{run.path}: {others[0]}, which a program of the Run read, has changed since",
+            "run it into another folder with -o, or replace the Run with --force",
+        )
     return run
 
 

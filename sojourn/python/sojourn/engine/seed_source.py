@@ -76,7 +76,8 @@ class Source:
     def make(self, job: SeedJob, reached: Callable[[int], bool]) -> SeedResult:
         """Returns the seed of a job. `reached`: see `Engine.tables`."""
         realised, about = job.scenario.realise(job.seed), job.about
-        if self.store is None:
+        # Programs read files of the host, which are known only afterwards.
+        if self.store is None or realised.programs:
             return make(self.engine, realised, about, reached)
         name = key(self.engine, realised)
         if (stored := self.taken(name, about)) is not None:
@@ -117,7 +118,7 @@ def make(
         numbers = None
     links = [link.name for link in realised.links]
     flows = [flow.name for flow in realised.flows]
-    packed = pack(tables, links, flows, _core.CAUSES)
+    packed = pack(tables, links, flows, _core.CAUSES, outcome.files)
     return SeedResult(packed, numbers, outcome.cpu_ns, outcome.invalid)
 
 

@@ -36,6 +36,10 @@ class Simulator:
         here = f"; nearest in the simulator: {', '.join(nearest)}" if nearest else ""
         raise UserError("\n".join(lines), f"run it with -e kernel{ready}{here}")
 
+    def for_programs(self) -> Simulator:
+        """It runs none, which `check` reports with the other features that it lacks."""
+        return self
+
     def conditions(self, realised: Realised) -> Mapping[str, str]:
         """The kernel that `variant linux` models, if a discipline is that variant, and the version
         of numba, if the scenario has user-defined code."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sojourn import cleanup
+from sojourn import cleanup, guest_programs
 from sojourn.defaults import ENGINES
 from sojourn.engine.protocol import fingerprint
 from sojourn.engine.registry import find
@@ -78,6 +78,8 @@ class Verification:
     """Names of the fields in `DECIDED` in which meta.json differs from the new one: numbers are
     computed from them."""
     tables: tuple[TableComparison, ...]
+    changed_files: tuple[str, ...] = ()
+    """Files of this host that a program of the Run read, and that are others now."""
 
     @property
     def equal(self) -> bool:
@@ -103,6 +105,7 @@ class Verification:
             },
             "same_scenario": self.same_scenario,
             "meta": list(self.meta),
+            "changed_files": list(self.changed_files),
             "seeds": list(self.run.seeds),
             "seeds_not_finished": sorted(set(self.run.meta.seeds_asked) - set(self.run.seeds)),
             "tables": [
@@ -126,7 +129,7 @@ def verify(
         ScenarioError: a scenario.toml is invalid.
     """
     engines = {name: find(name) for name in dict.fromkeys(_engine_of(run) for run in runs)}
-    scenarios = [_scenario_of(run) for run in runs]
+    scenarios = [scenario_of(run) for run in runs]
     verifications: dict[int, Verification] = {}
     for name, engine in engines.items():
         mine = [i for i, run in enumerate(runs) if run.meta.engine == name]
@@ -150,6 +153,7 @@ def verify(
                         if getattr(runs[i].meta, name) != getattr(new.meta, name)
                     ),
                     tuple(_compared(runs[i], new)),
+                    tuple(guest_programs.changed(runs[i])),
                 )
     return [verifications[i] for i in range(len(runs))]
 
@@ -191,7 +195,13 @@ def _engine_of(run: Run) -> str:
     return run.meta.engine
 
 
-def _scenario_of(run: Run) -> Scenario:
+def scenario_of(run: Run) -> Scenario:
+    """The scenario of a Run.
+
+    Raises:
+        UserError: it has a sweep.
+        ScenarioError: it is invalid.
+    """
     file = run.path / SCENARIO
     scenario = loads(run.scenario_text, name=str(file), folder=run.path)
     if scenario.sweep:
@@ -223,6 +233,18 @@ def _compared(recorded: Run, again: Run) -> Iterable[TableComparison]:
                 )
                 continue
             yield _compared_table(recorded, again, seed, name)
+        yield from _compared_output(recorded, again, seed)
+
+
+def _compared_output(recorded: Run, again: Run, seed: int) -> Iterable[TableComparison]:
+    """What each program printed, as a table of its name."""
+    # A Run of an older format lists no files.
+    for name in sorted(recorded.sums(seed)) if recorded.meta.format >= FORMAT else ():
+        if not name.endswith(guest_programs.OUTPUT):
+            continue
+        theirs = recorded.file(name, seed, guest_programs.MOST_OUTPUT_BYTES)
+        same = theirs == again.file(name, seed, guest_programs.MOST_OUTPUT_BYTES)
+        yield TableComparison(seed, name, "" if same else "a program printed something else")
 
 
 def _compared_table(recorded: Run, again: Run, seed: int, name: str) -> TableComparison:

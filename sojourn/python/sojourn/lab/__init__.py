@@ -114,7 +114,7 @@ def _facts() -> dict[str, Any]:
         "flows": [colour for colour in style.FLOWS if colour != style.BLACK],
         "examples": {
             path.stem: text
-            for path in examples.files()
+            for path in examples.simulated()
             # The page can't read the files of a trace.
             if "trace" not in (text := path.read_text(encoding="utf-8"))
         },

@@ -3,6 +3,7 @@
     RUN/scenario.toml       the scenario as text, sweeps resolved
     RUN/meta.json           title, engine, version, seeds finished, names of links and flows, host (`sojourn.meta`)
     RUN/seed-1/*.parquet    one file per table, zstd
+    RUN/seed-1/programs.json, NAME.out   what `sojourn.guest_programs` keeps of a scenario's programs
     RUN/seed-1/SHA256SUMS   a line for each of them, as sha256sum(1) writes and checks it; its own sum is in meta.json
 
 A seed is complete or does not exist. Its tables are written to a temporary sibling folder, which is
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+_NO_FILES: Mapping[str, bytes] = {}
 
 CACHE_BYTES = 64 << 20
 """Limit for the tables that `holding` keeps in memory; the least recently read are dropped."""
@@ -239,6 +242,19 @@ class Run:
     def sums(self, seed: int) -> Mapping[str, str]:
         """The SHA-256 of each table of a seed; equal for seeds with equal tables."""
         return {name.removesuffix(".parquet"): each for name, each in self._listed(seed).items()}
+
+    def file(self, name: str, seed: int, most_bytes: int) -> bytes | None:
+        """A file of a seed that is no table, checked against its SHA-256; None: there is none.
+
+        Raises:
+            RunError: it is damaged, or larger than `most_bytes`.
+        """
+        if self.meta.format < 2 or name not in self._listed(seed):
+            return None
+        file = self._seed_folder(seed) / name
+        content = content_of(file, most_bytes)
+        self._check_sum(file, content, seed)
+        return content
 
     def _read(self, name: str, seed: int) -> pl.DataFrame:
         if seed not in self.seeds:
@@ -510,11 +526,16 @@ def _plain(value: object) -> Any:
 
 
 def pack(
-    tables: SeedTables, links: Sequence[str], flows: Sequence[str], causes: Sequence[str]
+    tables: SeedTables,
+    links: Sequence[str],
+    flows: Sequence[str],
+    causes: Sequence[str],
+    others: Mapping[str, bytes] = _NO_FILES,
 ) -> Packed:
-    """See `Run.pack`; `links`, `flows` and `causes` are the names for the tables' numbers."""
+    """See `Run.pack`; `links`, `flows` and `causes` are the names for the tables' numbers. `others`:
+    further files of the seed's folder."""
     contents = tables.parquet(links, flows, list(causes))
-    files = {f"{name}.parquet": content for name, content in contents.items()}
+    files = {f"{name}.parquet": content for name, content in contents.items()} | dict(others)
     sums = (f"{hashlib.sha256(each).hexdigest()}  {name}\n" for name, each in files.items())
     listed = "".join(sums).encode()
     return Packed({**files, SUMS: listed}, hashlib.sha256(listed).hexdigest())

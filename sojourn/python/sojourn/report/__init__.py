@@ -24,7 +24,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from sojourn import extras, figures, hypertext, scenario
+from sojourn import extras, figures, guest_programs, hypertext, scenario
 from sojourn.digits import counted, on_page, with_interval
 from sojourn.figures import beside, series, style
 from sojourn.judgement import Judgement, judge, quantities
@@ -78,6 +78,8 @@ PICTURES: dict[str, tuple[Callable[[Sequence[Run]], Figure], str]] = {
     ),
 }
 """The figures that compare Runs, by their names in page.html, with a description."""
+MOST_PRINTED = 50_000
+"""Most characters of a program's output on a page; the Run has all."""
 MOST_SENDERS = 12
 """The largest number of entries of flows listed below the drawn topology."""
 MOST_IN_A_ROW = 8
@@ -153,6 +155,7 @@ def _rendered(runs: Sequence[Run], lab: str | None) -> str:
                 "rows": _facts(one),
                 "scenario": one.run.scenario_text,
                 "changes": _changes(runs[0].scenario_text, one.run.scenario_text),
+                "programs": _programs(one.run),
             }
             for one, label in zip(measured, labels, strict=True)
         ],
@@ -260,6 +263,18 @@ def _changes(first: str, text: str) -> list[str]:
     """The lines that differ between two texts, with `+` and `-`."""
     changes = unified_diff(first.splitlines(), text.splitlines(), n=0, lineterm="")
     return [line for line in list(changes)[2:] if line[0] in "+-"]
+
+
+def _programs(run: Run) -> list[tuple[str, str]]:
+    """A heading and the output of each program of the first seed."""
+    record = guest_programs.read(run, run.seeds[0]) if run.seeds else None
+    shown = []
+    for one in record.programs if record else ():
+        output = guest_programs.output_of(run, run.seeds[0], one)
+        cut = len(output) > MOST_PRINTED
+        output = output[:MOST_PRINTED] + ("\n..." if cut else "")
+        shown.append((f"Program {one.name} on {one.node}, {one.how}: {one.command}", output))
+    return shown
 
 
 def _facts(one: Measured) -> list[tuple[str, str]]:

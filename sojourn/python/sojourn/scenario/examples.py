@@ -24,6 +24,11 @@ def names() -> list[str]:
     return [path.stem for path in files()]
 
 
+def simulated() -> list[Path]:
+    """The examples that the simulator runs: those without programs."""
+    return [path for path in files() if "[[program]]" not in path.read_text(encoding="utf-8")]
+
+
 def find(path: Path) -> Path:
     """The scenario file: the path itself, or the example of this name if there is no such file.
 

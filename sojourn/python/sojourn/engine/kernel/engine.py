@@ -11,6 +11,7 @@ self-check failed. Its tables are returned with the reasons, and its Run is mark
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -19,13 +20,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from sojourn import _core, cleanup
+from sojourn import _core, cleanup, guest_programs
 from sojourn.engine.kernel.guest import awake, boot, guests
 from sojourn.engine.kernel.guest.endings import GuestError
-from sojourn.engine.kernel.plan import fits
+from sojourn.engine.kernel.plan import fits, program_plan
 from sojourn.engine.kernel.plan import guest_plan as plan
 from sojourn.engine.kernel.program import program
+from sojourn.engine.kernel.releases import PROGRAMS, USUAL
 from sojourn.engine.protocol import NotReadyError, Outcome
+from sojourn.errors import UserError
 from sojourn.scenario.realised import Realised
 
 if TYPE_CHECKING:
@@ -91,6 +94,17 @@ def _sources() -> str:
     return total.hexdigest()
 
 
+def _files(realised: Realised, measured: Archive) -> dict[str, bytes]:
+    """The files that a Run keeps of the programs."""
+    folders = [folder for _, folder in program_plan.seen(realised.program_sees)]
+    return guest_programs.files_of(
+        realised,
+        measured.index["programs"],
+        measured.printed,
+        guest_programs.opened_paths(measured.opened, folders, program_plan.LINKS),
+    )
+
+
 class KernelEngine:
     """Runs scenarios in a guest. `adapting`: in one whose RED adapts where the scenario enables it
     (awake.py)."""
@@ -101,11 +115,29 @@ class KernelEngine:
         self.name = name
         self._wanted = guest
         self._adapting = adapting
+        self._for_programs: KernelEngine | None = None
         self._added = awake.library() if adapting else {}
 
     @cached_property
     def _guest(self) -> guests.Guest:
         return guests.choose(self._wanted)
+
+    def for_programs(self) -> KernelEngine:
+        """The engine of the same name with the guest for programs.
+
+        Raises:
+            UserError: this engine runs no programs.
+        """
+        if self._wanted == PROGRAMS.guest:
+            return self
+        if self._wanted not in (None, USUAL.guest) or self._adapting:
+            raise UserError(
+                f"the engine {self.name} runs no programs",
+                f"-e kernel runs them, in a guest of their own: {PROGRAMS.setup}",
+            )
+        if self._for_programs is None:
+            self._for_programs = KernelEngine(self.name, PROGRAMS.guest)
+        return self._for_programs
 
     @property
     def version(self) -> str:
@@ -126,10 +158,14 @@ class KernelEngine:
             "offloads": plan.offloads(realised),
             "HZ": "250",
             **(awake.CONDITION if self._adapting else {}),
+            **(program_plan.conditions() if realised.programs else {}),
         }
 
     def check(self, realised: Realised) -> None:
         """Refuses features that Linux lacks."""
+        if realised.programs and self._wanted != PROGRAMS.guest:
+            self.for_programs().check(realised)
+            return
         try:
             guest = self._guest
         except NotReadyError:
@@ -142,12 +178,19 @@ class KernelEngine:
 
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         """See `Engine.tables`."""
+        if realised.programs and self._wanted != PROGRAMS.guest:
+            return self.for_programs().tables(realised, reached)
         planned = plan.plan(realised, plan.machine_of(self._guest))
 
         def read(file: Path, cpu_ns: int) -> Outcome:
-            return outcome(
-                realised, file, lambda measured: self._doubts(realised, measured), cpu_ns
-            )
+            files: dict[str, bytes] = {}
+
+            def doubts(measured: Archive) -> list[str]:
+                if realised.programs:
+                    files.update(_files(realised, measured))
+                return self._doubts(realised, measured)
+
+            return dataclasses.replace(outcome(realised, file, doubts, cpu_ns), files=files)
 
         return self._measured(realised, planned, reached, read)
 
@@ -188,10 +231,13 @@ class KernelEngine:
     ) -> _Read:
         """Runs the plan in a guest and returns `read` of its archive. `read` also gets the CPU time
         in ns."""
+        guest_programs.require([realised])
         added = {"plan.json": json.dumps(planned.plan).encode(), **self._added}
         overlay = guests.overlay(program(), added)
         seconds = realised.duration_ns / 1e9
         with cleanup.temporary_folder() as folder:
+            if realised.programs:
+                program_plan.lay_out(folder, realised.program_sees)
             start = boot.Boot(
                 folder,
                 overlay,
@@ -199,6 +245,7 @@ class KernelEngine:
                 memory_mb=planned.memory_mb,
                 pairs=planned.pairs,
                 queues=planned.queues,
+                arguments=program_plan.arguments(realised),
                 wall_limit_s=max(LEAST_WALL_S, WALL_PER_SECOND * seconds),
             )
             booted = boot.run(self._guest, start, reached)

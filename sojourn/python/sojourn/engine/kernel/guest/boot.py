@@ -12,6 +12,11 @@ The guest's program prints marks at the start of a console line:
     @DONE        it has measured
     @END         the archive is written
     @FAIL words  it gave up
+
+The guest's kernel prints one more, for a program of the host that computes without asking it for
+anything:
+
+    @SPINS s name
 """
 
 import contextlib
@@ -47,6 +52,7 @@ HOST_STARVED = re.compile(r"out of memory on the host|max_map_count")
 TIMES = re.compile(rb"^@AT (\d+)\r?\n", re.MULTILINE)
 TIME_BYTES = 256
 """Bytes at the end of the console that contain the last `@AT`."""
+SPINS = re.compile(r"^@SPINS (\d+) (.*)$", re.MULTILINE)
 GAVE_UP = re.compile(r"^@FAIL\b ?(.*)$", re.MULTILINE)
 
 
@@ -78,6 +84,8 @@ class Boot:
     """Pairs of simulated network cards (the built guest)."""
     queues: str = ""
     """The cards with several transmit queues, in the driver's syntax: `0a:4,2b:16`."""
+    arguments: Sequence[str] = ()
+    """Further arguments of the guest's command line (the built guest)."""
     wall_limit_s: float = 600.0
 
 
@@ -270,6 +278,14 @@ def ending(console: str, status: int, boot: Boot, overdue: bool) -> GuestRunErro
     """How a guest ended, from its console and its exit status as of wait(2)."""
     if overdue:
         return _hung(console, boot)
+    if found := SPINS.search(console):
+        return GuestRunError(
+            "hung",
+            f"the program '{found[2]}' computed for {found[1]} s of processor time without a"
+            " system call: time stands still in the guest meanwhile",
+            "a program that waits has to sleep, poll or read a clock; a computation has to be shorter",
+            console,
+        )
     if found := GAVE_UP.search(console):
         return GuestRunError(
             "gave up",

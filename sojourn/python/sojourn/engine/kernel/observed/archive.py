@@ -8,7 +8,7 @@ import json
 import math
 import tarfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,10 @@ class Archive:
     """The disciplines' own statistics (xstats), as the kernel lays them out."""
     check: "Archive | None" = None
     """The archive of the self-check that ran first."""
+    printed: Mapping[str, bytes] = field(default_factory=dict)
+    """What each program printed, by its name."""
+    opened: str = ""
+    """The host's files that programs opened, as the guest's kernel lists them."""
 
     @classmethod
     def read(cls, path: Path) -> "Archive":
@@ -75,7 +79,13 @@ class Archive:
                 if name.startswith("check/")
             }
             check = cls._of(index["check"], inside)
-        return cls(index, tables, files.get("qdisc/blob", b""), check)
+        printed = {
+            name.removeprefix("programs/"): text
+            for name, text in files.items()
+            if name.startswith("programs/")
+        }
+        opened = files.get("hostfs_opened", b"").decode(errors="surrogateescape")
+        return cls(index, tables, files.get("qdisc/blob", b""), check, printed, opened)
 
     def rows(self, table: str, key: str, value: int) -> dict[str, Ints]:
         """The rows in which a column has this value."""

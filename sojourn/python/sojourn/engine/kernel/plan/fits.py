@@ -16,7 +16,8 @@ from sojourn.engine.kernel.graph import (
     written_steps,
 )
 from sojourn.engine.kernel.plan.endpoints import TcpSide, tcp_side
-from sojourn.engine.kernel.releases import RELEASES, USUAL, LinuxVersion, version_in
+from sojourn.engine.kernel.plan.program_plan import missing
+from sojourn.engine.kernel.releases import BUILT, PROGRAMS, USUAL, LinuxVersion, version_in
 from sojourn.engine.protocol import by_reason
 from sojourn.errors import UserError
 from sojourn.linux import tc
@@ -67,7 +68,7 @@ class PlanError(UserError):
 
 def kernel_of(guest: str | None) -> TargetKernel:
     """The kernel of the guest of this name, or of the best one. The guest need not exist yet."""
-    built = next((each for each in RELEASES if each.guest == guest), USUAL)
+    built = next((each for each in BUILT if each.guest == guest), USUAL)
     return ("veth" if guest == "qemu" else "simnic", True, version_in(built.name))
 
 
@@ -103,6 +104,8 @@ def problems_of(
         if wrong:
             reported.add(flow.group)
         yield from wrong
+    if realised.programs:
+        yield from _program_problems(realised, wiring, own, linux)
     yield from _shared_problems(flows, own)
     yield from _host_problems(links, flows)
     for flow in flows:
@@ -111,6 +114,22 @@ def problems_of(
             if len(set(crossed)) < len(crossed):
                 why = "its path passes a node twice, and a node of the guest has only one route to an address"
                 yield Problem(f"flow {flow.name!r}: via", why, "give it a path without a loop")
+
+
+def _program_problems(
+    realised: Realised, wiring: Wiring, own: bool, linux: LinuxVersion
+) -> Iterator[Problem]:
+    place = f"program {realised.programs[0].name!r}"
+    elsewhere = f"-e kernel runs them, in a guest of their own: {PROGRAMS.setup}"
+    if not own:
+        why = "here it would run as root, with this host's files and network"
+        yield Problem(place, why, elsewhere)
+    elif wiring != "simnic" or linux != version_in(PROGRAMS.name):
+        yield Problem(place, "this guest runs no programs", elsewhere)
+    else:
+        for folder in missing(realised.program_sees):
+            why = f"this host has no folder {folder}"
+            yield Problem("programs: sees", why, "leave it out, or make it")
 
 
 def _link_problems(
@@ -248,7 +267,7 @@ def _flow_problems(flow: Flow, wiring: Wiring, linux: LinuxVersion) -> Iterator[
         yield from _tcp_problems(flow.tcp, place, linux, ours)
 
 
-_OURS = {version_in(release.name): release.congestion for release in RELEASES}
+_OURS = {version_in(release.name): release.congestion for release in BUILT}
 """Our congestion controls in each built guest."""
 
 _FIXED = {

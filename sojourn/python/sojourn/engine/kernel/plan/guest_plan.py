@@ -38,7 +38,7 @@ from sojourn.engine.kernel.graph import (
     transmitter,
 )
 from sojourn.engine.kernel.guest.guests import Guest
-from sojourn.engine.kernel.plan import known_traffic, sizes
+from sojourn.engine.kernel.plan import known_traffic, program_plan, sizes
 from sojourn.engine.kernel.plan.endpoints import (
     TcpSide,
     module_settings,
@@ -302,8 +302,8 @@ class _Builder:
         self.prefix, self.first = prefix, first
         ends = [(link.tail, link.head) for link in self.links]
         names = dict.fromkeys(node for each in ends for node in each)
-        numbered = {node: f"{prefix}n{number}" for number, node in enumerate(names)}
-        self.nodes = [(numbered[tail], numbered[head]) for tail, head in ends]
+        self.numbered = {node: f"{prefix}n{number}" for number, node in enumerate(names)}
+        self.nodes = [(self.numbered[tail], self.numbered[head]) for tail, head in ends]
         self.namespaces: list[str] = sorted(
             {node for ends in self.nodes for node in ends}, key=self._number
         )
@@ -320,6 +320,7 @@ class _Builder:
         self.wires: list[Wire] = self._wires()
         self.hosts: list[Host] = []
         self.ends = self._ends()
+        self.node_addresses = self._node_addresses()
 
     # -------------------------------------------------------------------------------------- cables
 
@@ -618,6 +619,39 @@ class _Builder:
                 self.ip[here.namespace].append(line)
         return address
 
+    # ------------------------------------------------------------------------------------ programs
+
+    def _node_addresses(self) -> dict[str, str]:
+        """Addresses of the nodes that programs use, with routes to them from every node."""
+        nodes = program_plan.named_nodes(self.realised.programs)
+        first = (10 << 24) + (3 << 22)
+        addresses = {node: _dotted(first + number) for number, node in enumerate(nodes)}
+        for node, address in addresses.items():
+            self.ip[self.numbered[node]].append(f"address add {address}/32 dev lo")
+        ends = [(link.tail, link.head) for link in self.links]
+        for node, target, number in program_plan.routes(ends, nodes):
+            here, there = self.wires[number].hops[0]
+            source = f" src {addresses[node]}" if node in addresses else ""
+            self.ip[here.namespace].append(
+                f"route add {addresses[target]}/32 via {there.address} dev {here.device}{source}"
+            )
+        return addresses
+
+    def _programs(self) -> Plan:
+        """The parts of the plan that only a scenario with programs has."""
+        if not self.realised.programs:
+            return {}
+        devices: dict[tuple[str, str], str] = {}
+        for link, wire in zip(self.links, self.wires, strict=True):
+            devices[link.tail, link.name] = wire.queue.device
+            devices[link.head, link.name] = wire.end.device
+        return {
+            "programs": program_plan.plans(
+                self.realised, self.numbered, devices, self.node_addresses
+            ),
+            "program_root": program_plan.root(self.realised),
+        }
+
     # ----------------------------------------------------------------------------------- the whole
 
     def build(self) -> Planned:
@@ -651,6 +685,7 @@ class _Builder:
                     "flow_ns": realised.record.flow_ns,
                 },
                 "output": dict(self.machine.output),
+                **self._programs(),
             },
             pairs=len(self.cables) if self.simnic else 0,
             queues=",".join(
@@ -658,7 +693,8 @@ class _Builder:
                 for link, wire in zip(self.links, self.wires, strict=True)
                 if link.queues is not None
             ),
-            memory_mb=sizes.memory_mb(realised, len(self.namespaces), self.rows or not self.simnic),
+            memory_mb=sizes.memory_mb(realised, len(self.namespaces), self.rows or not self.simnic)
+            + (program_plan.MEMORY_MB if realised.programs else 0),
         )
 
     def _setup(self) -> list[dict[str, Any]]:

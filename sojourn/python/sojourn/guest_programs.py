@@ -1,0 +1,243 @@
+"""Programs of the host that a scenario runs in the kernel's guest: permission to run them, and what
+a Run keeps of them.
+
+A scenario with programs is code. It runs only after `allow_programs()`, which `--allow-programs` or an answer
+on the terminal calls. The guest confines the programs (crates/guest, programs.rs).
+
+A seed's folder has what each program printed (`NAME.out`) and `programs.json`: how each ended, the
+SHA-256 of each file of the host that they opened, and where links led.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn import sanitize
+from sojourn.errors import UserError
+
+if TYPE_CHECKING:
+    from sojourn.records import Run
+    from sojourn.scenario.realised import Realised
+
+RECORD = "programs.json"
+"""The file in a seed's folder that describes its programs."""
+OUTPUT = ".out"
+"""The suffix of the files with what they printed."""
+MOST_OUTPUT_BYTES = 16 << 20
+"""All that the programs of a run may print (crates/guest, programs.rs)."""
+MOST_RECORD_BYTES = 64 << 20
+MOST_COMMANDS = 10
+"""Commands that a refusal shows."""
+
+_allowed = False
+
+
+def allow_programs() -> None:
+    """Allows this process to run the programs of scenarios."""
+    global _allowed
+    _allowed = True
+
+
+def allowed() -> bool:
+    """Whether this process may run the programs of scenarios."""
+    return _allowed
+
+
+def commands(runs: Iterable[Realised]) -> list[str]:
+    """The different programs of these runs: "node home: sh rate.sh"."""
+    lines = (
+        sanitize.plain(f"node {program.node}: {program.command}")
+        for run in runs
+        for program in run.programs
+    )
+    return list(dict.fromkeys(lines))
+
+
+def shown(lines: Sequence[str], most: int = MOST_COMMANDS) -> str:
+    """These programs, each indented on a line, with the number of those left out."""
+    more = [f"and {len(lines) - most} more"] if len(lines) > most else []
+    return "\n".join(f"  {line}" for line in [*lines[:most], *more])
+
+
+def require(runs: Iterable[Realised]) -> None:
+    """Refuses runs with programs unless they are allowed.
+
+    Raises:
+        UserError: they are not; shows the commands.
+    """
+    if _allowed or not (lines := commands(runs)):
+        return
+    raise UserError(
+        f"the scenario runs programs of this host in the guest:\n{shown(lines)}",
+        "allow it with --allow-programs (Python: sojourn.allow_programs()), if you trust the scenario",
+    )
+
+
+# -------------------------------------------------------------------------------------- the record
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a program ended."""
+
+    name: str
+    node: str
+    command: str
+    started_ns: int | None
+    """None: it was not started."""
+    status: int | None
+    """Its exit status; None: it had not ended, or a signal ended it."""
+    signal: int | None
+    output: str
+    """What it printed, as a file of the seed's folder."""
+    output_bytes: int
+
+    @property
+    def how(self) -> str:
+        """How it ended, in words."""
+        if self.started_ns is None:
+            return "not started"
+        if self.signal is not None:
+            return f"ended by signal {self.signal}"
+        return "running at the end" if self.status is None else f"status {self.status}"
+
+
+@dataclass(frozen=True)
+class ProgramRecord:
+    """What a seed's folder has of its programs."""
+
+    programs: tuple[Ended, ...]
+    files: Mapping[str, str]
+    """SHA-256 of each file of the host that they opened; empty: it could not be read afterwards."""
+    links: Mapping[str, str]
+    """Symbolic links that they followed, and what these led to."""
+
+
+def files_of(
+    realised: Realised,
+    ended: Sequence[Mapping[str, Any]],
+    printed: Mapping[str, bytes],
+    opened: Iterable[tuple[str, str]],
+) -> dict[str, bytes]:
+    """The files of a seed's folder. `ended`: of the guest, in the order of the programs; `opened`:
+    each file ("f") and link ("l") of the host by its path."""
+    programs = [
+        {
+            "name": program.name,
+            "node": program.node,
+            "command": program.command,
+            "started_ns": each["started_ns"],
+            "status": each["status"],
+            "signal": each["signal"],
+            "output": program.name + OUTPUT,
+            "output_bytes": len(printed[program.name]),
+        }
+        for program, each in zip(realised.programs, ended, strict=True)
+    ]
+    paths = sorted(set(opened))
+    record = {
+        "programs": programs,
+        "files": {path: _sum(path) for kind, path in paths if kind == "f"},
+        "links": {path: _target(path) for kind, path in paths if kind == "l"},
+    }
+    text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+    return {
+        RECORD: text.encode(),
+        **{name + OUTPUT: content for name, content in printed.items()},
+    }
+
+
+def _sum(path: str) -> str:
+    """The SHA-256 of a regular file; empty: it can't be read. A record may come from anywhere, so
+    neither a device nor a file without an end is read."""
+    digest = hashlib.sha256()
+    try:
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                return ""
+            left = about.st_size
+            while left > 0 and (part := file.read(min(left, 1 << 20))):
+                digest.update(part)
+                left -= len(part)
+    except OSError:
+        return ""
+    return digest.hexdigest()
+
+
+def _target(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
+def read(run: Run, seed: int) -> ProgramRecord | None:
+    """What a Run keeps of the programs of a seed; None: the scenario had none.
+
+    Raises:
+        RunError: the file is damaged.
+    """
+    text = run.file(RECORD, seed, MOST_RECORD_BYTES)
+    if text is None:
+        return None
+    from sojourn.records.disk import damaged
+
+    try:
+        found = sanitize.plain_values(sanitize.read_json(text))
+        programs = tuple(Ended(**each) for each in found["programs"])
+        files, links = dict(found["files"]), dict(found["links"])
+        for each in programs:
+            if not re.fullmatch(r"[^/\0]+", each.output) or type(each.output_bytes) is not int:
+                raise ValueError
+    except (ValueError, KeyError, TypeError):
+        raise damaged(run.path / f"seed-{seed}" / RECORD, "it does not describe programs") from None
+    return ProgramRecord(programs, files, links)
+
+
+def output_of(run: Run, seed: int, program: Ended) -> str:
+    """What a program printed."""
+    content = run.file(program.output, seed, MOST_OUTPUT_BYTES)
+    return sanitize.plain((content or b"").decode(errors="replace"), lines=True)
+
+
+def changed(run: Run) -> list[str]:
+    """The files and links of this host that a program of the Run opened and that are others now."""
+    found: list[str] = []
+    for seed in run.seeds:
+        record = read(run, seed)
+        if record is None:
+            continue
+        for path, digest in record.files.items():
+            if path not in found and _sum(path) != digest:
+                found.append(path)
+        for path, target in record.links.items():
+            if path not in found and _target(path) != target:
+                found.append(path)
+    return found
+
+
+def opened_paths(lines: str, folders: Sequence[Path], mark: str) -> list[tuple[str, str]]:
+    """The paths that the guest's kernel lists: "f .../MARK/0/bin/sh" is bin/sh in the first
+    folder."""
+    paths = []
+    for line in lines.splitlines():
+        kind, _, path = line.partition(" ")
+        inside = re.search(rf"/{mark}/(\d+)(/.*)?\Z", _unescaped(path), re.DOTALL)
+        if inside is not None:
+            folder = folders[int(inside[1])]
+            paths.append((kind, str(folder) + (inside[2] or "")))
+    return paths
+
+
+def _unescaped(path: str) -> str:
+    """The kernel writes a newline and a backslash as octal numbers."""
+    return re.sub(r"\\(\d{3})", lambda found: chr(int(found[1], 8)), path)
