@@ -3,6 +3,7 @@ simulator's tables say of the same run."""
 
 from __future__ import annotations
 
+import random
 import struct
 from pathlib import Path
 
@@ -244,3 +245,30 @@ def test_a_capture_that_is_cut_anywhere_is_read_or_refused(part: int, case: Case
         assert isinstance(result, FileMeasurement)
     except (UserError, formats.FileFormatError) as error:
         assert "ends within" in str(error)
+
+
+def test_damaged_blocks_and_headers_are_read_or_refused(case: Case, tmp_path: Path) -> None:
+    data = bytearray(case.file.read_bytes()[:20_000])
+    file = tmp_path / "x"
+    # The first packet's block with a length of 16: its header does not fit.
+    first = data.index(b"\6\0\0\0", 100)
+    short = data[:first] + struct.pack("<III", 6, 16, 0) + struct.pack("<I", 16)
+    file.write_bytes(short)
+    with pytest.raises(UserError, match="a block that is too short"):
+        formats.read(formats.open_file(file))
+    file.write_bytes(pcap(101, [UDP4]) + struct.pack("<IIII", 90_000, 0, len(UDP4), len(UDP4)) + UDP4)  # fmt: skip
+    with pytest.raises(UserError, match=r"24\.97 hours apart, and 6 are read"):
+        formats.read(formats.open_file(file))
+    rng = random.Random(1)
+    for _ in range(40):
+        spoiled = [bytearray(UDP4 + bytes(40)) for _ in range(20)]
+        for frame in spoiled:
+            frame[0] = 0x45
+            frame[9] = rng.choice([1, 6, 17])
+            frame[20:] = rng.randbytes(len(frame) - 20)
+        file.write_bytes(pcap(101, [bytes(frame) for frame in spoiled]))
+        content = formats.open_file(file)
+        try:
+            seen.measurement(content).run(content)
+        except formats.FileFormatError as error:
+            assert "neither a TCP connection nor a ping" in str(error)

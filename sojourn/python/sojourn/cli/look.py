@@ -26,15 +26,12 @@ def look(path: Path, output: options.OutputOptions, quiet: bool) -> None:
     """
     work.check_there(path, "give a capture: tcpdump -i eth0 -s 128 -w line.pcap")
     from sojourn import formats
-    from sojourn.errors import UserError
-    from sojourn.formats import seen
+    from sojourn.formats import capture, seen
     from sojourn.records.measurement import MeasurementSettings
 
     content = formats.open_file(path)
     folder = import_.run_folder(import_.stem(content), output, several=False)
-    try:
+    with formats.damage_named(content, capture.FORMATS[0]):
         measured = seen.measurement(content)
         run = measured.run(content, MeasurementSettings(out=folder, force=output.force))
-    except formats.FileFormatError as error:
-        raise UserError(f"{path}: {error}", "give a capture of IP with TCP or pings") from None
     import_.show(run, folder, quiet)

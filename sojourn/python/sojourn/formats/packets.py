@@ -178,9 +178,7 @@ class _Gathered:
 
 def _chunks(stream: BinaryIO) -> Iterator[_Chunk]:
     gathered: dict[int, _Gathered] = {}
-    magic = stream.read(4)
-    frames = _pcapng(stream) if magic == PCAPNG else _pcap(stream, *PCAP[magic])
-    for link, at_ns, length, frame in frames:
+    for link, at_ns, length, frame in _frames(stream):
         of_link = gathered.setdefault(link, _Gathered())
         of_link.add(at_ns, length, frame)
         if len(of_link.times) >= CHUNK:
@@ -193,6 +191,14 @@ def _chunks(stream: BinaryIO) -> Iterator[_Chunk]:
 
 _Frame = tuple[int, int, int, bytes]
 """Link type, time in ns, length on the wire, captured bytes."""
+
+
+def _frames(stream: BinaryIO) -> Iterator[_Frame]:
+    magic = stream.read(4)
+    try:
+        yield from _pcapng(stream) if magic == PCAPNG else _pcap(stream, *PCAP[magic])
+    except struct.error:
+        raise FileFormatError("it has a block that is too short") from None
 
 
 def _exactly(stream: BinaryIO, size: int) -> bytes:

@@ -27,6 +27,7 @@ MOST_FLOWS = 100
 MOST_KEPT = 1_000_000
 """Packets: a scenario's capture has at most 64 MiB."""
 MOST_OF_A_FLOW = 200_000
+LONGEST_NS = 6 * 3600 * 10**9
 MTU, LEAST = 1500, 41
 RAW_IP = 101
 QUEUE_SHARE = 0.9
@@ -47,6 +48,11 @@ def read_packets(content: Content) -> tuple[Packets, list[str]]:
     if not found.flows:
         raise FileFormatError(
             f"it has no packet of IP that can be read: {', '.join(unread) or 'it is empty'}"
+        )
+    span_ns = int(found.t_ns[-1]) - int(found.t_ns[0])
+    if span_ns > LONGEST_NS:
+        raise FileFormatError(
+            f"its packets are {span_ns / 3.6e12:.4g} hours apart, and {LONGEST_NS / 3.6e12:g} are read: cut a time out of it (editcap -A and -B)"
         )
     return found, [f"Not read: {', '.join(unread)}."] if unread else []
 

@@ -233,7 +233,7 @@ def _echoes(found: Packets, rows: Sequence[Int64s], ours: set[str], zero: int) -
             for seq, at in zip(
                 (replied + shift).tolist(), found.t_ns[answers].tolist(), strict=True
             ):
-                if seq in times:
+                if at >= times.get(seq, at + 1):
                     rtts.setdefault(seq, at - times[seq])
         target = Pings(
             f"{ends.target} ICMP" if ends.source in ours else f"{ends.source} ICMP to here"
