@@ -338,14 +338,14 @@ impl Sender {
                 return self.poll_handshake(stage, now);
             }
             if self.usage.is_some() {
-                self.cwnd_validate(now);
+                self.before_write(now);
             }
             if !self.writer.write(self.una, self.nxt, self.scoreboard.merged(), self.cwnd) {
                 self.rearm_timer(now);
                 return None;
             }
-            if self.rate.is_some() || self.usage.is_some() {
-                self.on_write(now);
+            if self.rate.is_some() {
+                self.check_app_limited();
             }
             self.update_limits();
         }

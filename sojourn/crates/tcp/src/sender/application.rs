@@ -95,7 +95,10 @@ impl Sender {
         usage.produced = usage.whole.map_or(bytes, |whole| whole.min(bytes));
         lengths.set_left(usage.produced - sent);
         if self.writer.writes_at_once() {
-            self.on_write(now);
+            self.slow_start_after_idle(now);
+            if self.rate.is_some() {
+                self.check_app_limited();
+            }
         }
         let ends = self.ends();
         self.end = ends.transfer;
@@ -134,17 +137,25 @@ impl Sender {
         self.control.cwnd() < self.control.ssthresh()
     }
 
-    /// The sender has sent what it may (the end of tcp_write_xmit).
+    /// The sender has sent what it may, and the application may write.
     #[cold]
-    pub(super) fn cwnd_validate(&mut self, now: Time) {
-        let (una, nxt) = (self.una, self.nxt);
+    pub(super) fn before_write(&mut self, now: Time) {
+        self.cwnd_validate(now);
+        if self.writer.end() > self.writer.written() {
+            self.slow_start_after_idle(now);
+        }
         let in_flight = self.pipe();
-        let limited = in_flight >= self.cwnd;
         let room = match &self.pacer {
             None => self.cwnd.saturating_sub(in_flight),
-            Some(pacer) => u32::from(pacer.departure() <= now && !limited),
+            Some(pacer) => u32::from(pacer.departure() <= now && in_flight < self.cwnd),
         };
-        self.writer.leaves_at_once(nxt.saturating_add(room).min(self.right_edge));
+        self.writer.leaves_at_once(self.nxt.saturating_add(room).min(self.right_edge));
+    }
+
+    /// Whether cwnd was the limit (the end of tcp_write_xmit, tcp_cwnd_validate).
+    fn cwnd_validate(&mut self, now: Time) {
+        let (una, nxt) = (self.una, self.nxt);
+        let limited = self.pipe() >= self.cwnd;
         let unsent = nxt < self.writer.written();
         let Some(usage) = &mut self.usage else { return };
         let sent = usage.nxt != nxt;
@@ -191,15 +202,6 @@ impl Sender {
         }
     }
 
-    /// The application writes into its socket.
-    #[cold]
-    pub(super) fn on_write(&mut self, now: Time) {
-        if self.rate.is_some() {
-            self.check_app_limited();
-        }
-        self.slow_start_after_idle(now);
-    }
-
     /// The application writes: cwnd falls if nothing was sent for longer than an RTO
     /// (tcp_slow_start_after_idle_check, tcp_cwnd_restart).
     fn slow_start_after_idle(&mut self, now: Time) {
@@ -219,6 +221,7 @@ impl Sender {
         self.remember_cwnd(cwnd);
         let halved = cwnd.checked_shr(halvings.min(u64::from(u32::BITS)) as u32).unwrap_or(0);
         self.control.set_cwnd(f64::from(halved.max(least)));
+        self.update_limits();
     }
 
     /// tcp_current_ssthresh: ssthresh remembers three quarters of cwnd.

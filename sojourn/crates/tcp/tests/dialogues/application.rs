@@ -64,6 +64,27 @@ fn a_pause_raises_ssthresh_to_three_quarters_of_the_window() {
 }
 
 #[test]
+fn after_a_pause_as_much_waits_in_the_socket_as_the_reduced_window_leaves() {
+    // W is 20 segments. cwnd is 10 after the pause: 10 segments leave at once, 2 W wait. The end of
+    // each whole write has PSH (89, 109), and so has the last segment that waits.
+    let params = room(1000, linux()).with(|p| p.buffers.write_bytes = 20_000);
+    let script = "
+        @60 write 100
+        > seq 70..80
+        @60.1 < ack 80
+        > seq 80..100
+        @60.2 < ack 100
+        > seq 100..109 no-push
+        > seq 109 push
+        > seq 110..119 no-push
+        > seq 119 push
+        > seq 120..139 no-push
+        > seq 139 push
+        ";
+    play_application(&params, &(WINDOW_OF_40.to_owned() + script));
+}
+
+#[test]
 fn the_sysctl_turns_it_off() {
     let params = room(1000, linux()).with(|p| p.growth.slow_start_after_idle = false);
     let script = "@60 write 100\n> seq 70..150\ncwnd == 80\n";
