@@ -32,6 +32,7 @@
 
 mod dql;
 mod framing;
+mod leaf;
 mod loss;
 mod police;
 mod propagation;
@@ -43,6 +44,7 @@ mod window;
 
 pub use dql::Dql;
 pub use framing::{Cells, Framing};
+pub use leaf::Leaf;
 pub use loss::{Loss, LossLaw};
 pub use police::{Policer, PolicerParams};
 pub use propagation::{

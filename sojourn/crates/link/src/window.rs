@@ -10,9 +10,12 @@ use qdisc::{Backlog, Body, Packet, Qdisc, Verdict, Visitor};
 use units::{Rate, Span, Time};
 
 /// The packets that arrive at a link in a window, and the outlet of those that leave it.
-pub trait Window<B>: Outlet<B> {
+pub trait Window<B>: Outlet<B> + Sized {
     /// The next packet that arrives, and its time. Times never decrease.
     fn arrival(&mut self) -> Option<(Packet<B>, Time)>;
+
+    /// The window is over.
+    fn end(self);
 }
 
 impl<B: Body> Link<B> {
@@ -31,18 +34,19 @@ impl<B: Body> Link<B> {
     /// Moves a plain link from `began`, at which nothing was overdue, up to `last`: enqueues every
     /// packet of the window and removes from the queue every packet that is due.
     #[inline]
-    pub fn run(&mut self, (began, last): (Time, Time), window: &mut impl Window<B>) {
+    pub fn run(&mut self, (began, last): (Time, Time), window: impl Window<B>) {
         self.integrate(began);
         let Link { framing, schedule, counters, verdicts, .. } = self;
+        let transmitter = Transmitter { framing, schedule, delay: self.wire.delay() };
         let present = Present {
             free_at: self.free_at,
             since: self.backlog_since,
             backlog: self.backlog,
             peak: self.peak,
             alike: self.last,
+            sums: Sums::default(),
         };
-        let delay = self.wire.delay();
-        let run = Run { present, last, delay, framing, schedule, counters, verdicts, window };
+        let run = Run { present, last, transmitter, counters, verdicts, window };
         let present = self.qdisc.visit(run);
         self.free_at = present.free_at;
         self.backlog_since = present.since;
@@ -59,12 +63,13 @@ struct Present {
     since: Time,
     backlog: Backlog,
     peak: Backlog,
-    /// The transmission of the last packet.
+    /// The last transmission.
     alike: Transmission,
+    sums: Sums,
 }
 
 /// Sums over a window of seconds at most: 64 bits are enough.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Sums {
     arrived_packets: u64,
     arrived_bytes: u64,
@@ -74,124 +79,133 @@ struct Sums {
     byte_ns: u64,
 }
 
+/// The part of a link that never changes.
+#[derive(Clone, Copy)]
+struct Transmitter<'a> {
+    framing: &'a Framing,
+    schedule: &'a Schedule,
+    delay: Span,
+}
+
 struct Run<'a, B, W> {
     present: Present,
     last: Time,
-    delay: Span,
-    framing: &'a Framing,
-    schedule: &'a Schedule,
+    transmitter: Transmitter<'a>,
     counters: &'a mut Counters,
     verdicts: &'a mut Vec<Verdict<B>>,
-    window: &'a mut W,
+    window: W,
 }
 
 impl<B: Body, W: Window<B>> Visitor<B> for Run<'_, B, W> {
     type Answer = Present;
 
-    #[inline(always)]
-    fn visit<Q: Qdisc<B>>(mut self, qdisc: &mut Q) -> Present {
-        let header_bytes = self.framing.header_bytes;
-        let mut sums = Sums::default();
-        let mut before = Time::ZERO;
+    #[inline]
+    fn visit<Q: Qdisc<B>>(self, qdisc: &mut Q) -> Present {
+        // Local variables: the compiler keeps what it can of them in registers.
+        let Run { present: mut link, last, transmitter, counters, verdicts, mut window } = self;
+        let header_bytes = transmitter.framing.header_bytes;
+        let mut before = Time::NEVER;
         loop {
-            let arrival = self.window.arrival();
+            let arrival = window.arrival();
             // A packet that arrives as the transmitter becomes free is enqueued before the dequeue.
-            // That dequeue is before the next arrival, though it were at the same instant.
-            let limit = match &arrival {
-                Some((_, now)) => before.max(Time(now.0.saturating_sub(1))),
-                None => self.last,
+            // That dequeue is before the next arrival, even one at the same instant.
+            let until = match &arrival {
+                Some((_, now)) => now.0 + u64::from(*now == before),
+                None => last.0 + 1,
             };
-            while self.present.backlog.packets > 0 && self.present.free_at <= limit {
-                let begins = self.present.free_at.max(self.present.since);
-                self.integrate(&mut sums, begins);
-                let left = qdisc.dequeue(begins, self.verdicts);
-                self.report_verdicts(begins);
+            while link.backlog.packets > 0 && link.free_at.0 < until {
+                let begins = link.free_at.max(link.since);
+                link.integrate(begins);
+                let left = qdisc.dequeue(begins, verdicts);
+                if !verdicts.is_empty() {
+                    link.backlog = report(verdicts, link.backlog, begins, &mut window);
+                }
                 let Some(packet) = left else { break };
-                self.present.backlog.packets -= 1;
-                self.present.backlog.bytes -= u64::from(packet.size);
-                self.transmit(&mut sums, packet, begins);
+                link.backlog.packets -= 1;
+                link.backlog.bytes -= u64::from(packet.size);
+                window.departed(link.transmit(packet, begins, transmitter, counters));
             }
             let Some((mut packet, now)) = arrival else { break };
             before = now;
-            sums.arrived_packets += 1;
-            sums.arrived_bytes += u64::from(packet.size);
+            link.sums.arrived_packets += 1;
+            link.sums.arrived_bytes += u64::from(packet.size);
             packet.size += header_bytes;
-            let Present { free_at, backlog, .. } = self.present;
-            if free_at > now || backlog.packets > 0 {
-                self.integrate(&mut sums, now);
-                self.present.backlog.packets += 1;
-                self.present.backlog.bytes += u64::from(packet.size);
-                qdisc.enqueue(packet, now, self.verdicts);
-                self.report_verdicts(now);
-                self.note_peak();
+            if link.free_at > now || link.backlog.packets > 0 {
+                link.integrate(now);
+                link.backlog.packets += 1;
+                link.backlog.bytes += u64::from(packet.size);
+                qdisc.enqueue(packet, now, verdicts);
+                if !verdicts.is_empty() {
+                    link.backlog = report(verdicts, link.backlog, now, &mut window);
+                }
+                link.note_peak();
             } else {
-                self.present.since = now;
-                self.present.backlog = Backlog { packets: 1, bytes: packet.size.into() };
-                self.note_peak();
+                link.since = now;
+                link.backlog = Backlog { packets: 1, bytes: packet.size.into() };
+                link.note_peak();
                 // The transmitter found the queue empty when it became free.
-                let since = (free_at < now).then_some(free_at);
-                let passed = qdisc.pass(packet, since, now, self.verdicts);
-                self.report_verdicts(now);
+                let since = (link.free_at < now).then_some(link.free_at);
+                let passed = qdisc.pass(packet, since, now, verdicts);
+                if !verdicts.is_empty() {
+                    link.backlog = report(verdicts, link.backlog, now, &mut window);
+                }
                 if let Some(packet) = passed {
-                    self.present.backlog = Backlog::default();
-                    self.transmit(&mut sums, packet, now);
+                    link.backlog = Backlog::default();
+                    window.departed(link.transmit(packet, now, transmitter, counters));
                 }
             }
         }
-        debug_assert_eq!(self.present.backlog, qdisc.backlog(), "a verdict was not reported");
-        self.counters.add(&sums, self.present.alike);
-        self.present
+        debug_assert_eq!(link.backlog, qdisc.backlog(), "a verdict was not reported");
+        counters.add(&link.sums, link.alike);
+        window.end();
+        link
     }
 }
 
-impl<B, W: Window<B>> Run<'_, B, W> {
+impl Present {
     /// `Link::integrate`.
     #[inline(always)]
-    fn integrate(&mut self, sums: &mut Sums, now: Time) {
-        let span = now.0 - self.present.since.0;
-        sums.packet_ns += u64::from(self.present.backlog.packets) * span;
-        sums.byte_ns += self.present.backlog.bytes * span;
-        self.present.since = now;
+    fn integrate(&mut self, now: Time) {
+        let span = now.0 - self.since.0;
+        self.sums.packet_ns += u64::from(self.backlog.packets) * span;
+        self.sums.byte_ns += self.backlog.bytes * span;
+        self.since = now;
     }
 
     /// `Link::note_peak`.
     #[inline(always)]
     fn note_peak(&mut self) {
-        let Present { backlog, peak, .. } = &mut self.present;
-        if backlog.packets > peak.packets {
-            peak.packets = backlog.packets;
+        if self.backlog.packets > self.peak.packets {
+            self.peak.packets = self.backlog.packets;
         }
-        if backlog.bytes > peak.bytes {
-            peak.bytes = backlog.bytes;
+        if self.backlog.bytes > self.peak.bytes {
+            self.peak.bytes = self.backlog.bytes;
         }
     }
 
     /// `Link::transmit`, and the wire.
     #[inline(always)]
-    fn transmit(&mut self, sums: &mut Sums, mut packet: Packet<B>, begins: Time) {
-        packet.size -= self.framing.header_bytes;
-        if packet.size != self.present.alike.ip_bytes {
-            self.counters.transmitted(sums.alike, self.present.alike);
-            sums.alike = 0;
-            self.present.alike =
-                Transmission::new(self.framing, self.schedule, packet.size, begins);
+    fn transmit<B>(
+        &mut self,
+        mut packet: Packet<B>,
+        begins: Time,
+        Transmitter { framing, schedule, delay }: Transmitter<'_>,
+        counters: &mut Counters,
+    ) -> Departure<B> {
+        packet.size -= framing.header_bytes;
+        if packet.size != self.alike.ip_bytes {
+            counters.transmitted(self.sums.alike, self.alike);
+            self.sums.alike = 0;
+            self.alike = Transmission::new(framing, schedule, packet.size, begins);
         }
-        sums.alike += 1;
-        self.present.free_at = begins + self.present.alike.span;
-        let arrives = self.present.free_at + self.delay;
-        self.window.departed(Departure { dequeued: begins, arrives, lost: None, packet });
-    }
-
-    #[inline(always)]
-    fn report_verdicts(&mut self, at: Time) {
-        if !self.verdicts.is_empty() {
-            self.present.backlog = report(self.verdicts, self.present.backlog, at, self.window);
-        }
+        self.sums.alike += 1;
+        self.free_at = begins + self.alike.span;
+        Departure { dequeued: begins, arrives: self.free_at + delay, lost: None, packet }
     }
 }
 
 /// Reports each verdict; returns the remaining backlog.
-#[cold]
+#[inline(always)]
 fn report<B>(
     verdicts: &mut Vec<Verdict<B>>,
     mut backlog: Backlog,
@@ -210,7 +224,7 @@ fn report<B>(
 
 impl Counters {
     /// Counts a number of equal transmissions.
-    #[inline]
+    #[inline(never)]
     fn transmitted(&mut self, packets: u64, each: Transmission) {
         self.sent_packets += packets;
         self.sent_bytes += packets * u64::from(each.ip_bytes);
@@ -230,7 +244,7 @@ impl Counters {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::{Impairments, LinkParts, Log, Loss, Propagation, RateStep};
     use proptest::prelude::*;
@@ -242,7 +256,7 @@ mod tests {
     /// 1500 bytes take 1 ms.
     const RATE: u64 = 12_000_000;
 
-    fn link(params: &Params, header_bytes: u32) -> Link<u32> {
+    pub(crate) fn link(params: &Params, header_bytes: u32) -> Link<u32> {
         let schedule = Schedule::new(vec![RateStep { at_ns: 0, bps: RATE }], None);
         let (rate, rng) = (schedule.rate_at(Time::ZERO), |name: &str| Rng::new(1, name));
         let context = Context { rate, mtu: 1500, header_bytes, root: true, rng: rng("qdisc") };
@@ -307,7 +321,7 @@ mod tests {
     }
 
     /// Packets with their times. Many arrive together, or as the transmitter becomes free.
-    fn any_arrivals() -> impl Strategy<Value = Vec<(Packet<u32>, Time)>> {
+    pub(crate) fn any_arrivals() -> impl Strategy<Value = Vec<(Packet<u32>, Time)>> {
         let gap = prop_oneof![4 => Just(0), 2 => Just(MS), 1 => Just(3 * MS), 2 => 0..4 * MS];
         let size = prop_oneof![2 => Just(1500), 1 => 40u32..1500];
         let packets = prop::collection::vec((gap, size, 0u32..6), 1..150);
@@ -346,10 +360,12 @@ mod tests {
         fn arrival(&mut self) -> Option<(Packet<u32>, Time)> {
             self.arrivals.next()
         }
+
+        fn end(self) {}
     }
 
     /// All counts and the state of a link at `now`.
-    fn state(link: &Link<u32>, now: Time) -> String {
+    pub(crate) fn state(link: &Link<u32>, now: Time) -> String {
         let Link { counters, backlog, peak, free_at, .. } = link;
         let counters = Counters { packet_ns: 0, byte_ns: 0, ..*counters };
         let integrals = link.backlog_integrals(now);
@@ -378,8 +394,8 @@ mod tests {
                 let last = Time(until.0 - 1);
                 inside.iter().for_each(|(packet, at)| general.send(*packet, *at, &mut told));
                 general.advance(last, &mut told);
-                let window = &mut Logged { arrivals: inside.iter().copied(), log: &mut log };
-                plain.run((began, last), window);
+                let arrivals = inside.iter().copied();
+                plain.run((began, last), Logged { arrivals, log: &mut log });
                 prop_assert_eq!(state(&plain, until), state(&general, until));
             }
             prop_assert!(left.is_empty());

@@ -187,7 +187,7 @@ impl Control {
     }
 
     /// RFC 8289 §5.5 `deque`: the next packet to send after what the law drops or marks on the way.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn dequeue<B>(
         &self,
         state: &mut Dropping,
@@ -389,7 +389,7 @@ impl<B> Codel<B> {
 }
 
 impl<B> Qdisc<B> for Codel<B> {
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         let Some(packet) = self.bypass.take_past(packet, self.queue.backlog(), now) else {
             return;
@@ -401,7 +401,7 @@ impl<B> Qdisc<B> for Codel<B> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue(&mut self, now: Time, verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         if let Some(packet) = self.bypass.take_out() {
             return Some(packet);

@@ -154,6 +154,13 @@ impl<B, L> LimitedFifo<B, L> {
     }
 }
 
+impl<B> Pfifo<B> {
+    /// Whether no number of packets reaches the limit.
+    pub fn never_drops(&self) -> bool {
+        self.limit >= u64::from(u32::MAX)
+    }
+}
+
 impl<B, L: Limit> Qdisc<B> for LimitedFifo<B, L> {
     #[inline]
     fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {

@@ -6,7 +6,8 @@
 //! them.
 
 use crate::payload::{
-    Envelope, Parcel, SackPool, kind, pack_ack, pack_segment, unpack_ack, unpack_segment,
+    Envelope, Parcel, SackPool, kind, pack_ack, pack_segment, unpack_ack, unpack_plain_ack,
+    unpack_plain_segment, unpack_segment,
 };
 use crate::player::Player;
 use crate::scenario::{FlowSpec, Traffic};
@@ -14,7 +15,7 @@ use crate::scenario::{FlowSpec, Traffic};
 use std::collections::BTreeSet;
 use tables::Histogram;
 use tcp::params::ACCECN_BYTES;
-use tcp::{AckSegment, Receiver, Sender, TcpParams};
+use tcp::{AckSegment, Acked, Receiver, Sender, TcpParams};
 use traffic::{Draw, PacedWriter, RTP_HEADERS, UDP_HEADERS, UdpSource, VideoSource};
 use units::{Rate, Rng, Span, Time};
 
@@ -382,8 +383,10 @@ impl Host {
                 if packet.epoch != tcp.far_epoch && !tcp.accept_next(packet.epoch) {
                     continue;
                 }
-                let segment = unpack_segment(&packet, tcp.header_bytes);
-                tcp.receiver.on_segment(&segment, now)
+                match unpack_plain_segment(&packet, tcp.header_bytes) {
+                    Some(segment) => tcp.receiver.on_segment(&segment, now),
+                    None => tcp.on_flagged_segment(&packet, now),
+                }
             };
             if let Some(ack) = ack {
                 path.send(tcp.reply(&ack, self.envelope, sacks), now);
@@ -447,11 +450,12 @@ impl Host {
         let packet = path.receive();
         match &mut self.ends {
             Ends::Tcp(tcp) => {
-                let ack = unpack_ack(&packet, tcp.receiver.window_scale(), sacks);
-                if packet.epoch != tcp.epoch || tcp.resume != Time::NEVER {
-                    return;
-                }
-                let acked = tcp.sender.on_ack(&ack, now);
+                let ignored = packet.epoch != tcp.epoch || tcp.resume != Time::NEVER;
+                let acked = match unpack_plain_ack(&packet, tcp.receiver.window_scale()) {
+                    _ if ignored => return sacks.release(&packet),
+                    Some(ack) => tcp.sender.on_ack(&ack, now),
+                    None => tcp.on_flagged_ack(&packet, sacks, now),
+                };
                 if let Some(rtt) = acked.rtt {
                     self.rtt.add(rtt.0);
                 }
@@ -643,6 +647,19 @@ impl TcpEnds {
         let Some(writer) = &mut self.cold.writer else { return Time::NEVER };
         self.sender.produce(writer.produce(now, self.sender.written_bytes()), now);
         writer.next()
+    }
+
+    /// A segment with a flag, or without data, reaches the far end.
+    #[inline(never)]
+    fn on_flagged_segment(&mut self, packet: &Parcel, now: Time) -> Option<AckSegment> {
+        self.receiver.on_segment(&unpack_segment(packet, self.header_bytes), now)
+    }
+
+    /// An ACK with a flag or blocks reaches the source.
+    #[inline(never)]
+    fn on_flagged_ack(&mut self, packet: &Parcel, sacks: &mut SackPool, now: Time) -> Acked {
+        let ack = unpack_ack(packet, self.receiver.window_scale(), sacks);
+        self.sender.on_ack(&ack, now)
     }
 
     /// The packet of an ACK, on its way back.

@@ -81,13 +81,14 @@ impl Inbox {
         if self.unordered {
             self.sort();
         }
-        let mut before = NOTHING;
+        let mut before = 0;
         for at in 0..self.keys.len() {
             let key = self.keys[at];
-            if instant(key) == instant(before) && key & FOLLOWS == 0 {
+            // Mostly the packet is later than the one before.
+            if key <= before && key & FOLLOWS == 0 && instant(key) == instant(before) {
                 self.draw_lots(at, began, &host);
             }
-            before = key;
+            before = key | FOLLOWS | NODE;
         }
     }
 

@@ -49,7 +49,7 @@ impl Lanes {
     }
 
     /// Places a packet; returns its node. The packet keeps the node until it is taken.
-    #[inline]
+    #[inline(always)]
     pub fn place(&mut self, packet: Parcel) -> u32 {
         let node = self.free;
         if node == NONE {

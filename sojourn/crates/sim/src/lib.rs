@@ -47,13 +47,14 @@ pub use traffic::{Draw, Frames, Pace, Packets, TrafficKind};
 use due::Due;
 use host::{Host, Path};
 use inbox::Inbox;
-use link::{Departure, Link, LinkParts, Outlet, Propagation, Schedule, Window};
+use link::{Departure, Leaf, Link, LinkParts, Outlet, Propagation, Schedule, Window};
 use net::{FirstLink, Lookahead, Net};
 use pages::Browser;
 use payload::{Parcel, SackPool, Slip};
 use qdisc::{Body, Context, Discipline, Hosts, Packet, Qdisc, Verdict};
-use recorder::Recorder;
+use recorder::{Recorder, Sojourns, Verdicts};
 use std::cell::OnceCell;
+use tables::Batch;
 use units::{Rate, Rng, Span, Time};
 
 /// A run in progress.
@@ -71,10 +72,23 @@ pub struct Sim {
     browsers: Vec<Browser>,
     sacks: SackPool,
     net: Net,
+    leaves: Leaves,
     recorder: Recorder,
     events: u64,
     finished: bool,
 }
+
+/// The links that follow behind their leaves (`link::Leaf`).
+struct Leaves {
+    links: Vec<u32>,
+    /// Whether one of them is in the table `queue`.
+    sampled: bool,
+    /// They have followed up to this time; NEVER: there are none.
+    counted: Time,
+}
+
+/// Links of leaves follow after this time at the latest, ns: what they have ahead stays small.
+const LEAVES_FOLLOW: u64 = 1 << 28;
 
 /// The times of the next samples. The last samples are taken at the end.
 struct Samples {
@@ -170,6 +184,15 @@ impl Sim {
         let changes = lookahead.order.iter().map(|&link| drives[link as usize].rate_change);
         net.links_due = Due::new(changes.collect());
         net.hosts_due = Due::new(hosts.iter().map(Host::source_deadline).collect());
+        let plain = |link: u32| drives[link as usize].plain;
+        let in_order = net::reached_in_order(scenario, plain).into_iter().filter(|&it| plain(it));
+        let leaves = in_order.filter_map(|link| Some((link, links[link as usize].leaf()?)));
+        let leaves: Vec<(u32, Leaf<Slip>)> = leaves.collect();
+        let leaf_links: Vec<u32> = leaves.iter().map(|(link, _)| *link).collect();
+        let sampled = leaf_links.iter().any(|&link| scenario.links[link as usize].sampled);
+        net.set_leaves(leaves);
+        let counted = if leaf_links.is_empty() { Time::NEVER } else { Time::ZERO };
+        let leaves = Leaves { links: leaf_links, sampled, counted };
         Sim {
             now: Time::ZERO,
             end: Time(scenario.duration_ns),
@@ -182,6 +205,7 @@ impl Sim {
             browsers: Browser::all(&scenario.flows),
             sacks: SackPool::default(),
             net,
+            leaves,
             recorder,
             events: 0,
             finished: false,
@@ -211,6 +235,9 @@ impl Sim {
             self.net.began = next;
             self.now = until.min(next + self.lookahead.window);
             self.pass(self.now);
+            if self.now.since(self.leaves.counted).0 > LEAVES_FOLLOW {
+                self.count_leaves(Time(self.now.0 - 1));
+            }
             if self.events + self.net.rate_steps + windows >= pause_at {
                 return false;
             }
@@ -224,7 +251,10 @@ impl Sim {
     }
 
     /// The present backlog of each link's queue.
-    pub fn backlogs(&self) -> impl Iterator<Item = qdisc::Backlog> {
+    pub fn backlogs(&mut self) -> impl Iterator<Item = qdisc::Backlog> {
+        if self.now > Time::ZERO {
+            self.count_leaves(Time(self.now.0 - 1));
+        }
         self.links.iter().map(Link::backlog)
     }
 
@@ -298,7 +328,30 @@ impl Sim {
         ends.into_iter().chain(queues).chain(flows).min().expect("there is an end")
     }
 
+    /// Moves the links of leaves up to `last`.
+    fn count_leaves(&mut self, last: Time) {
+        let Sim { links, net, leaves, recorder, events, .. } = self;
+        if leaves.counted > last {
+            return;
+        }
+        for (&link, leaf) in leaves.links.iter().zip(&mut net.leaves) {
+            let (sojourns, mut batch) = (&mut recorder.sojourns[link as usize], Batch::default());
+            let left = |sojourn: Span| sojourns.add_to_batch(&mut batch, sojourn.0);
+            *events += links[link as usize].count(leaf, last, left);
+            sojourns.end_batch(batch);
+        }
+        leaves.counted = last + Span(1);
+    }
+
     fn record(&mut self, mark: Mark) {
+        match mark {
+            Mark::Queues if self.leaves.sampled => self.count_leaves(self.due.queues),
+            Mark::Warm if self.due.warm > Time::ZERO => {
+                self.count_leaves(Time(self.due.warm.0 - 1));
+            }
+            Mark::End => self.count_leaves(self.end),
+            _ => {}
+        }
         let Sim { links, hosts, recorder, due, .. } = self;
         match mark {
             Mark::Queues => {
@@ -395,8 +448,19 @@ impl Drive {
         }
         let last = Time(until.0 - 1);
         if self.plain {
-            let arrivals = inbox.packets(began);
-            link.run((began, last), &mut PlainWindow { arrivals, downstream });
+            let Downstream { link: index, net, recorder, hosts, sacks } = downstream;
+            let Recorder { sojourns, verdicts, .. } = &mut **recorder;
+            let window = PlainWindow {
+                link: *index,
+                arrivals: inbox.packets(began),
+                net,
+                sojourns: &mut sojourns[*index as usize],
+                batch: Batch::default(),
+                verdicts,
+                hosts,
+                sacks,
+            };
+            link.run((began, last), window);
             inbox.clear();
             return link.next_event().unwrap_or(Time::NEVER);
         }
@@ -465,49 +529,71 @@ impl Outlet<Slip> for Downstream<'_> {
         self.net.cross(node, packet.flow, packet.ds, arrives);
     }
 
-    #[cold]
+    #[inline]
     fn decided(&mut self, verdict: Verdict<Slip>, at: Time) {
-        self.recorder.verdict(self.link, &verdict, at);
-        if let Verdict::Dropped(packet, _) = verdict {
-            let packet = self.net.lanes.take(packet.body.node);
-            self.sacks.release(&packet);
-            self.hosts[(packet.flow / 2) as usize].dropped(&packet);
-        }
+        let Downstream { link, net, recorder, hosts, sacks } = self;
+        decided((*link, verdict, at), net, &mut recorder.verdicts, (hosts, sacks));
+    }
+}
+
+/// A link drops or marks a packet.
+#[cold]
+fn decided(
+    (link, verdict, at): (u32, Verdict<Slip>, Time),
+    net: &mut Net,
+    verdicts: &mut Verdicts,
+    (hosts, sacks): (&mut [Host], &mut SackPool),
+) {
+    verdicts.add(link, &verdict, at);
+    if let Verdict::Dropped(packet, _) = verdict {
+        let packet = net.lanes.take(packet.body.node);
+        sacks.release(&packet);
+        hosts[(packet.flow / 2) as usize].dropped(&packet);
     }
 }
 
 /// The packets of a window at a plain link.
-struct PlainWindow<'a, 'b, I> {
+struct PlainWindow<'a, I> {
+    link: u32,
     arrivals: I,
-    downstream: &'a mut Downstream<'b>,
+    net: &'a mut Net,
+    sojourns: &'a mut Sojourns,
+    batch: Batch,
+    verdicts: &'a mut Verdicts,
+    hosts: &'a mut [Host],
+    sacks: &'a mut SackPool,
 }
 
-impl<I: Iterator<Item = (u32, Time)>> Window<Slip> for PlainWindow<'_, '_, I> {
+impl<I: Iterator<Item = (u32, Time)>> Window<Slip> for PlainWindow<'_, I> {
     #[inline(always)]
     fn arrival(&mut self) -> Option<(Packet<Slip>, Time)> {
         let (node, at) = self.arrivals.next()?;
-        let net = &mut *self.downstream.net;
-        let parcel = net.lanes.packet(node);
-        Some((parcel.slip(node, net.tunnels.of(parcel.flow)), at))
+        let parcel = self.net.lanes.packet(node);
+        Some((parcel.slip(node, self.net.tunnels.of(parcel.flow)), at))
+    }
+
+    #[inline]
+    fn end(self) {
+        self.sojourns.end_batch(self.batch);
     }
 }
 
-impl<I> Outlet<Slip> for PlainWindow<'_, '_, I> {
+impl<I> Outlet<Slip> for PlainWindow<'_, I> {
     #[inline(always)]
     fn departed(&mut self, departure: Departure<Slip>) {
         let Departure { dequeued, arrives, packet, .. } = departure;
-        let Downstream { link, net, recorder, .. } = &mut *self.downstream;
-        recorder.link(*link).departure(dequeued.since(packet.enqueued).0);
-        net.cross(packet.body.node, packet.flow, packet.ds, arrives);
+        self.sojourns.add_to_batch(&mut self.batch, dequeued.0 - packet.enqueued.0);
+        self.net.cross(packet.body.node, packet.flow, packet.ds, arrives);
     }
 
     fn doubled(&mut self, _: &Packet<Slip>, _: Time) {
-        unreachable!("a plain link doubles no packet")
+        unreachable!("a plain wire doubles no packet")
     }
 
-    #[cold]
+    #[inline(always)]
     fn decided(&mut self, verdict: Verdict<Slip>, at: Time) {
-        self.downstream.decided(verdict, at);
+        let PlainWindow { link, net, verdicts, hosts, sacks, .. } = self;
+        decided((*link, verdict, at), net, verdicts, (hosts, sacks));
     }
 }
 
@@ -529,7 +615,7 @@ impl Path for End<'_> {
         self.net.lanes.receive(self.lane)
     }
 
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, packet: Parcel, now: Time) {
         self.net.leave(packet, now, &mut self.first_link);
     }

@@ -6,8 +6,9 @@ use crate::due::Due;
 use crate::inbox::{self, Inbox, Sender};
 use crate::jitter::Jitter;
 use crate::lanes::Lanes;
-use crate::payload::Parcel;
-use crate::scenario::{LinkSpec, Scenario};
+use crate::payload::{Parcel, Slip};
+use crate::scenario::{LinkSpec, Scenario, Traffic};
+use link::Leaf;
 use qdisc::{DsField, Params};
 use std::collections::{BTreeMap, BTreeSet};
 use units::{Rate, Span, Time};
@@ -33,6 +34,7 @@ struct Route {
 /// The lane to a link that has no link before it.
 const NO_LANE: u32 = u32::MAX;
 const NO_LINK: u32 = u32::MAX;
+const NO_LEAF: u32 = u32::MAX;
 
 /// The inbox of the link that a host's packets enter at once.
 pub struct FirstLink<'a> {
@@ -68,6 +70,10 @@ pub struct Net {
     lanes_to: Vec<Vec<u32>>,
     /// Steps of links' rates so far.
     pub rate_steps: u64,
+    /// The leaves, which pass packets without a turn of their own.
+    pub leaves: Vec<Leaf<Slip>>,
+    /// The leaf of each link; NO_LEAF.
+    leaf_of: Vec<u32>,
 }
 
 impl Net {
@@ -85,6 +91,8 @@ impl Net {
             places: vec![0; links],
             lanes_to: vec![Vec::new(); links],
             rate_steps: 0,
+            leaves: Vec::new(),
+            leaf_of: vec![NO_LEAF; links],
         };
         for (place, &link) in order.iter().enumerate() {
             net.places[link as usize] = place as u32;
@@ -119,6 +127,20 @@ impl Net {
         net
     }
 
+    /// These links are leaves from now on.
+    pub fn set_leaves(&mut self, leaves: Vec<(u32, Leaf<Slip>)>) {
+        for (link, leaf) in leaves {
+            self.leaf_of[link as usize] = self.leaves.len() as u32;
+            self.leaves.push(leaf);
+        }
+        // A packet enters no leaf's inbox.
+        for route in &mut self.routes {
+            if self.leaf_of.get(route.inbox as usize).is_some_and(|leaf| *leaf != NO_LEAF) {
+                route.inbox = NO_LINK;
+            }
+        }
+    }
+
     fn open_lane_to(&mut self, link: u32) -> u32 {
         let lane = self.lanes.open();
         self.lanes_to[link as usize].push(lane);
@@ -139,7 +161,7 @@ impl Net {
     }
 
     /// A packet leaves its host.
-    #[inline]
+    #[inline(always)]
     pub fn leave(&mut self, packet: Parcel, now: Time, first_link: &mut Option<FirstLink<'_>>) {
         let node = self.lanes.place(packet);
         let Some(FirstLink { link, sender, inbox }) = first_link else {
@@ -151,40 +173,53 @@ impl Net {
         }
     }
 
-    /// A packet leaves late, or crosses no link.
-    #[cold]
+    /// A packet leaves late, or enters a leaf, or crosses no link.
+    #[inline(never)]
     fn leave_otherwise(&mut self, node: u32, flow: u32, now: Time) {
         let route = &mut self.routes[flow as usize];
         let (at, lane) = match &mut route.jitter {
             Some(jitter) => (jitter.0.leaves_at(now), jitter.1),
             None => (now, NO_LANE),
         };
-        if route.len == 0 {
-            let at = at + route.extra;
-            self.arrive_at_host(node, flow, at);
-        } else {
-            let link = self.hops[route.first as usize].link;
-            self.arrive_at_link(node, at, Hop { link, lane });
-        }
+        self.go_on(node, flow, 0, lane, at);
     }
 
-    /// A packet has left the last link and has only propagation ahead, or it continues to the next
-    /// link.
-    #[inline]
+    /// A packet continues at `at` with the `hop`th link of its route, in `lane` if that is the
+    /// first link, or to its host.
+    fn go_on(&mut self, node: u32, flow: u32, hop: u32, lane: u32, mut at: Time) {
+        let Route { first, len, extra, .. } = self.routes[flow as usize];
+        for hop in hop..len {
+            let packet = self.lanes.packet(node);
+            packet.hop = hop as u8;
+            let next = self.hops[(first + hop) as usize];
+            let Some(leaf) = self.leaves.get_mut(self.leaf_of[next.link as usize] as usize) else {
+                let lane = if hop == 0 { lane } else { next.lane };
+                return self.arrive_at_link(node, at, Hop { lane, ..next });
+            };
+            at = leaf.pass(packet.slip(node, 0), at);
+        }
+        self.arrive_at_host(node, flow, at + extra);
+    }
+
+    /// A packet has left a link and has only propagation ahead, or it continues to the next link.
+    #[inline(always)]
     pub fn cross(&mut self, node: u32, flow: u32, ds: DsField, arrives: Time) {
         let route = &self.routes[flow as usize];
-        // On a route of one link nobody reads how many links its packets have crossed.
-        let hop = if route.len == 1 { 1 } else { u32::from(self.lanes.packet(node).hop) + 1 };
-        if hop == route.len {
-            let at = arrives + route.extra;
-            self.lanes.packet(node).ds = ds;
-            self.arrive_at_host(node, flow, at);
-        } else {
-            let next = self.hops[(route.first + hop) as usize];
-            let packet = self.lanes.packet(node);
-            (packet.ds, packet.hop) = (ds, hop as u8);
-            self.arrive_at_link(node, arrives, next);
+        if route.len > 1 {
+            return self.cross_one_of_many(node, flow, ds, arrives);
         }
+        // On a route of one link nobody reads how many links its packets have crossed.
+        let at = arrives + route.extra;
+        self.lanes.packet(node).ds = ds;
+        self.arrive_at_host(node, flow, at);
+    }
+
+    /// `cross` on a route of several links.
+    fn cross_one_of_many(&mut self, node: u32, flow: u32, ds: DsField, arrives: Time) {
+        let packet = self.lanes.packet(node);
+        packet.ds = ds;
+        let hop = u32::from(packet.hop) + 1;
+        self.go_on(node, flow, hop, NO_LANE, arrives);
     }
 
     #[inline]
@@ -323,4 +358,37 @@ pub fn in_order(scenario: &Scenario) -> Vec<bool> {
             || leads_on.contains(&(index as u32))
     };
     scenario.links.iter().enumerate().map(meets).collect()
+}
+
+/// The links that packets reach in order of time: they come from one direction of one host, or
+/// from one link that keeps their order (`plain`). None if there are web pages: a page is over at
+/// the end of a window, so windows must not change.
+pub fn reached_in_order(scenario: &Scenario, plain: impl Fn(u32) -> bool) -> Vec<u32> {
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Before {
+        Direction(usize),
+        Link(u32),
+        Several,
+    }
+    let mut before: Vec<Option<Before>> = vec![None; scenario.links.len()];
+    for (number, flow) in scenario.flows.iter().enumerate() {
+        if matches!(flow.traffic, Traffic::Transfers { objects: Some(_), .. }) {
+            return Vec::new();
+        }
+        for (way, path) in [&flow.path, &flow.back].into_iter().enumerate() {
+            let mut from = match flow.jitter_ns {
+                0 => Before::Direction(2 * number + way),
+                _ => Before::Several,
+            };
+            for &link in path {
+                let known = before[link as usize].get_or_insert(from);
+                if *known != from {
+                    *known = Before::Several;
+                }
+                from = if plain(link) { Before::Link(link) } else { Before::Several };
+            }
+        }
+    }
+    let one = |link: &u32| before[*link as usize].is_some_and(|known| known != Before::Several);
+    (0..scenario.links.len() as u32).filter(one).collect()
 }

@@ -294,6 +294,23 @@ pub fn ace(packet: &Parcel) -> u8 {
 /// The packet of a TCP segment.
 #[inline]
 pub fn pack_segment(segment: &Segment, header_bytes: u32, envelope: Envelope, epoch: u8) -> Parcel {
+    let flagged = segment.retransmit | segment.cwr | segment.push | segment.syn;
+    let (mut flags, options) = match flagged | (segment.len == 0) {
+        false => (kind::DATA, 0),
+        true => flags_of(segment),
+    };
+    let window = segment.echo.map_or(NO_ECHO, |echo| echo.0.into());
+    if window == NO_ECHO {
+        flags |= kind::UNTIMED;
+    }
+    let size = segment.len + header_bytes + options;
+    let packet = envelope.packet(size, segment.ecn, flags, segment.seq, segment.stamp);
+    Parcel { window, epoch, ..packet }
+}
+
+/// The flags of a segment that has some or no data, and the bytes of the options of a SYN alone.
+#[inline(never)]
+fn flags_of(segment: &Segment) -> (u8, u32) {
     let mut flags = kind::DATA;
     if segment.retransmit {
         flags |= kind::FLAG;
@@ -307,18 +324,28 @@ pub fn pack_segment(segment: &Segment, header_bytes: u32, envelope: Envelope, ep
     if segment.len == 0 {
         flags |= ace_flags(segment.ace);
     }
-    let mut options = 0;
     if segment.syn {
-        flags |= kind::SYN;
-        options = SYN_OPTIONS;
+        return (flags | kind::SYN, SYN_OPTIONS);
     }
-    let window = segment.echo.map_or(NO_ECHO, |echo| echo.0.into());
-    if window == NO_ECHO {
-        flags |= kind::UNTIMED;
-    }
-    let size = segment.len + header_bytes + options;
-    let packet = envelope.packet(size, segment.ecn, flags, segment.seq, segment.stamp);
-    Parcel { window, epoch, ..packet }
+    (flags, 0)
+}
+
+/// The segment in a packet, if it has data and no flag. `unpack_segment` gives the same.
+#[inline(always)]
+pub fn unpack_plain_segment(packet: &Parcel, header_bytes: u32) -> Option<Segment> {
+    let plain = packet.kind & !kind::UNTIMED == kind::DATA && packet.size > header_bytes;
+    plain.then(|| Segment {
+        seq: packet.seq,
+        len: packet.size - header_bytes,
+        stamp: packet.stamp,
+        retransmit: false,
+        cwr: false,
+        ace: 0,
+        ecn: packet.ds.ecn(),
+        syn: false,
+        push: false,
+        echo: (packet.window != NO_ECHO).then_some(Millis(packet.window as u16)),
+    })
 }
 
 /// The segment in a packet.
@@ -363,6 +390,25 @@ pub fn pack_ack(
     let window = ((ack.window >> scale).min(WINDOW) as u32) << 16 | u32::from(ack.stamp.0);
     let packet = envelope.packet(ack_bytes + options, ack.ecn, flags, ack.ack, ack.echo);
     Parcel { window, sack: pool.put(ack), epoch, ..packet }
+}
+
+/// The ACK in a packet, if it has neither a flag nor blocks. `unpack_ack` gives the same.
+#[inline(always)]
+pub fn unpack_plain_ack(packet: &Parcel, scale: u32) -> Option<AckSegment> {
+    let plain = packet.kind == kind::ACK && packet.sack == NO_SACK;
+    plain.then(|| AckSegment {
+        ack: packet.seq,
+        echo: packet.stamp,
+        window: u64::from(packet.window >> 16) << scale,
+        sacks: [(0, 0); MAX_SACK_BLOCKS],
+        sack_count: 0,
+        ace: 0,
+        accecn: None,
+        ecn: packet.ds.ecn(),
+        one_way: None,
+        syn: false,
+        stamp: Millis(packet.window as u16),
+    })
 }
 
 /// The ACK in a packet; frees its blocks.
@@ -422,6 +468,31 @@ mod tests {
         assert_eq!((packet.flow, packet.ds, packet.size, pool.held()), (3, DsField(0xba), 84, 1));
         assert_eq!(unpack_ack(&packet, 7, &mut pool), ack);
         assert_eq!(pool.held(), 0);
+    }
+
+    #[test]
+    fn a_plain_packet_is_unpacked_as_any_other() {
+        let envelope = Envelope { flow: 4, ds: DsField::BEST_EFFORT };
+        let mut pool = SackPool::default();
+        for flags in 0..=u8::MAX {
+            let kind = flags & kind::MASK;
+            for (size, sack, window) in [(1500, NO_SACK, 7 << 16 | 9), (52, NO_SACK, NO_ECHO)] {
+                let packet = envelope.packet(size, Ecn::Ect0, flags, 5, Time(99));
+                let packet = Parcel { window, sack, ..packet };
+                if kind == kind::DATA
+                    && let Some(plain) = unpack_plain_segment(&packet, 52)
+                {
+                    assert_eq!(plain, unpack_segment(&packet, 52));
+                }
+                if let Some(plain) = unpack_plain_ack(&packet, 7) {
+                    assert_eq!(plain, unpack_ack(&packet, 7, &mut pool));
+                }
+            }
+        }
+        let plain = envelope.packet(1500, Ecn::Ect0, kind::DATA, 5, Time(99));
+        assert!(unpack_plain_segment(&plain, 52).is_some());
+        let plain = envelope.packet(52, Ecn::Ect0, kind::ACK, 5, Time(99));
+        assert!(unpack_plain_ack(&plain, 7).is_some());
     }
 
     #[test]

@@ -306,7 +306,7 @@ impl<'a> Plain<'a> {
 
     fn decided(&mut self, link: usize, verdict: Verdict<Slip>) {
         let Sim { recorder, net, sacks, hosts, .. } = &mut self.sim;
-        recorder.verdict(link as u32, &verdict, self.now.0);
+        recorder.verdicts.add(link as u32, &verdict, self.now.0);
         if let Verdict::Dropped(packet, _) = verdict {
             let packet = net.lanes.take(packet.body.node);
             sacks.release(&packet);
@@ -388,6 +388,7 @@ mod common;
 #[path = "../tests/common/scenarios.rs"]
 mod scenarios;
 
+use crate::FlowSpec;
 use common::{MS, bulk, flow, link, reno};
 use proptest::prelude::*;
 use qdisc::{Params, TbfLinkLayer, TbfParams};
@@ -440,6 +441,53 @@ proptest! {
         let tables = common::run(&scenario).0;
         prop_assert_eq!(difference(&tables, &Plain::new(&scenario).tables()), None);
     }
+}
+
+/// Two flows over a bottleneck, each behind an access link that never drops.
+fn behind_access_links() -> Scenario {
+    let endless = || Params::Pfifo(qdisc::FifoParams { limit: u32::MAX.into() });
+    let access = |name: &str| link(name, 20_000_000, 0, endless());
+    let links = vec![
+        link("bottleneck", 8_000_000, 3 * MS, Params::Pfifo(qdisc::FifoParams { limit: 30 })),
+        link("back", 8_000_000, 3 * MS, Params::Pfifo(qdisc::FifoParams { limit: 30 })),
+        access("one"),
+        access("one-back"),
+        access("two"),
+        access("two-back"),
+    ];
+    let over = |name, first: u32, seconds: u64| FlowSpec {
+        path: vec![first, 0],
+        back: vec![1, first + 1],
+        start_ns: seconds * 100 * MS,
+        ..flow(name, bulk(reno()))
+    };
+    let scenario = common::scenario(2000 * MS, links, vec![over("one", 2, 0), over("two", 4, 1)]);
+    Scenario { warmup_ns: 730 * MS, ..scenario }
+}
+
+#[test]
+fn leaves_change_nothing() {
+    for sampled in [true, false] {
+        let mut scenario = behind_access_links();
+        scenario.links[2..].iter_mut().for_each(|link| link.sampled = sampled);
+        assert_eq!(Sim::new(&scenario).leaves.links, [2, 3, 4, 5]);
+        let tables = common::run(&scenario).0;
+        assert_eq!(difference(&tables, &Plain::new(&scenario).tables()), None);
+    }
+}
+
+#[test]
+fn the_backlog_of_a_leaf_is_seen_while_the_simulation_runs() {
+    let mut sim = Sim::new(&behind_access_links());
+    let mut most = 0;
+    while !sim.run(1) {
+        let now = sim.now();
+        let leaf = sim.backlogs().nth(2).expect("it is there");
+        // The link has seen all packets before now.
+        assert!(sim.leaves.counted >= now);
+        most = most.max(leaf.packets);
+    }
+    assert!(most > 2, "the first window waits there: {most}");
 }
 
 /// A link without a rate sends at once, but its discipline may hold packets back, and then their

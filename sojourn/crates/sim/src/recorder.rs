@@ -10,21 +10,14 @@ use crate::scenario::Scenario;
 use link::{Departure, Link, Ring, RingCounters};
 use qdisc::{Cause, Qdisc, State, Verdict};
 use tables::{
-    CauseId, FlowId, Histogram, LinkId, Table, drops, engine, flow, flows, headers, links, packets,
-    probe, queue, rtt, sojourn, transfers,
+    Batch, CauseId, FlowId, Histogram, LinkId, Table, drops, engine, flow, flows, headers, links,
+    packets, probe, queue, rtt, sojourn, transfers,
 };
 use units::{Span, Time};
 
 /// The records of one link.
 #[derive(Default)]
-pub struct LinkRecord {
-    sojourn: Histogram,
-    /// Since the last sample: sum and maximum of the sojourn times.
-    interval_sum: u128,
-    interval_max: u64,
-    dropped: u64,
-    marked: u64,
-    lost: u64,
+struct LinkRecord {
     /// Counts at the last sample.
     sampled: Totals,
     /// Counts at the end of the warm-up.
@@ -38,15 +31,74 @@ pub struct LinkRecord {
     ring: Option<RingRecord>,
 }
 
-impl LinkRecord {
-    /// A packet left the queue.
+/// The sojourn times of one link.
+#[derive(Default)]
+pub struct Sojourns {
+    all: Histogram,
+    /// Since the last sample: sum and maximum.
+    interval_sum: u128,
+    interval_max: u64,
+}
+
+impl Sojourns {
+    /// A packet left the queue; the batch is added later.
+    #[inline(always)]
+    pub fn add_to_batch(&mut self, batch: &mut Batch, sojourn: u64) {
+        self.all.add_to_batch(batch, sojourn);
+    }
+
+    /// Adds the totals of a batch.
     #[inline]
-    pub fn departure(&mut self, sojourn: u64) {
-        self.sojourn.add(sojourn);
-        self.interval_sum += u128::from(sojourn);
-        if sojourn > self.interval_max {
-            self.interval_max = sojourn;
-        }
+    pub fn end_batch(&mut self, batch: Batch) {
+        self.all.end_batch(batch);
+        self.interval_sum += u128::from(batch.sum);
+        self.interval_max = self.interval_max.max(batch.max);
+    }
+}
+
+/// Drops, marks and losses: their rows, and their number on each link.
+pub struct Verdicts {
+    links: Vec<Decided>,
+    header_bytes: Vec<u32>,
+    rows: Vec<drops::Row>,
+}
+
+/// The number of drops, marks and losses of one link.
+#[derive(Clone, Copy, Default)]
+struct Decided {
+    dropped: u64,
+    marked: u64,
+    lost: u64,
+}
+
+impl Verdicts {
+    /// A packet was dropped, lost or marked.
+    pub fn add(&mut self, link: u32, verdict: &Verdict<Slip>, now: Time) {
+        let decided = &mut self.links[link as usize];
+        let (flow, bytes, cause, marked) = match *verdict {
+            // These packets were dropped behind the queue.
+            Verdict::Dropped(packet, cause @ (Cause::Wire | Cause::Replay)) => {
+                decided.lost += 1;
+                (packet.flow, packet.size, cause, 0)
+            }
+            Verdict::Dropped(packet, cause) => {
+                decided.dropped += 1;
+                (packet.flow, packet.size - self.header_bytes[link as usize], cause, 0)
+            }
+            Verdict::Marked { flow, size, cause } => {
+                decided.marked += 1;
+                (flow, size - self.header_bytes[link as usize], cause, 1)
+            }
+        };
+        let (t_ns, cause) = (now.0, CauseId(cause as u8));
+        self.rows.push(drops::Row {
+            t_ns,
+            link: LinkId(link),
+            flow: FlowId(flow / 2),
+            cause,
+            marked,
+            bytes,
+        });
     }
 }
 
@@ -81,14 +133,14 @@ pub struct Recorder {
     warm_at: Time,
     ended_at: Time,
     links: Vec<LinkRecord>,
-    header_bytes: Vec<u32>,
+    pub sojourns: Vec<Sojourns>,
+    pub verdicts: Verdicts,
     sampled: Vec<bool>,
     capacity_bits: Vec<Option<u128>>,
     warm_flows: Vec<Counters>,
     base_rtts: Vec<Option<u64>>,
     queue: queue::Columns,
     flow: flow::Columns,
-    drops: Vec<drops::Row>,
     packets: Vec<packets::Row>,
     headers: Option<Vec<headers::Row>>,
 }
@@ -102,14 +154,18 @@ impl Recorder {
             warm_at: Time(scenario.warmup_ns),
             ended_at: Time::ZERO,
             links: scenario.links.iter().map(|_| LinkRecord::default()).collect(),
-            header_bytes: scenario.links.iter().map(|l| l.framing.header_bytes).collect(),
+            sojourns: scenario.links.iter().map(|_| Sojourns::default()).collect(),
+            verdicts: Verdicts {
+                links: vec![Decided::default(); scenario.links.len()],
+                header_bytes: scenario.links.iter().map(|l| l.framing.header_bytes).collect(),
+                rows: Vec::new(),
+            },
             sampled: scenario.links.iter().map(|l| l.sampled).collect(),
             capacity_bits: Vec::new(),
             warm_flows: vec![Counters::default(); scenario.flows.len()],
             base_rtts: Vec::new(),
             queue: queue::Columns::default(),
             flow: flow::Columns::default(),
-            drops: Vec::new(),
             packets: Vec::new(),
             headers: scenario.record.headers.then(Vec::new),
         }
@@ -132,17 +188,13 @@ impl Recorder {
         self.keep_packets || self.headers.is_some()
     }
 
-    /// The record of a link whose single departures are not recorded.
-    #[inline]
-    pub fn link(&mut self, link: u32) -> &mut LinkRecord {
-        &mut self.links[link as usize]
-    }
-
     /// A packet left the queue.
     #[inline]
     pub fn departure(&mut self, link: u32, departure: &Departure<Slip>) {
         let sojourn = departure.dequeued.since(departure.packet.enqueued).0;
-        self.links[link as usize].departure(sojourn);
+        let (sojourns, mut one) = (&mut self.sojourns[link as usize], Batch::default());
+        sojourns.add_to_batch(&mut one, sojourn);
+        sojourns.end_batch(one);
         if self.keep_packets {
             self.keep_packet(link, departure, sojourn);
         }
@@ -165,53 +217,25 @@ impl Recorder {
         self.headers.as_mut()
     }
 
-    /// A packet was dropped, lost or marked.
-    pub fn verdict(&mut self, link: u32, verdict: &Verdict<Slip>, now: Time) {
-        let record = &mut self.links[link as usize];
-        let (flow, bytes, cause, marked) = match *verdict {
-            // These packets were dropped behind the queue.
-            Verdict::Dropped(packet, cause @ (Cause::Wire | Cause::Replay)) => {
-                record.lost += 1;
-                (packet.flow, packet.size, cause, 0)
-            }
-            Verdict::Dropped(packet, cause) => {
-                record.dropped += 1;
-                (packet.flow, packet.size - self.header_bytes[link as usize], cause, 0)
-            }
-            Verdict::Marked { flow, size, cause } => {
-                record.marked += 1;
-                (flow, size - self.header_bytes[link as usize], cause, 1)
-            }
-        };
-        let (t_ns, cause) = (now.0, CauseId(cause as u8));
-        self.drops.push(drops::Row {
-            t_ns,
-            link: LinkId(link),
-            flow: FlowId(flow / 2),
-            cause,
-            marked,
-            bytes,
-        });
-    }
-
     /// One row of `queue` for each link that is sampled.
     pub fn sample_queues(&mut self, links: &[Link<Slip>], now: Time) {
         for (index, link) in links.iter().enumerate().filter(|(index, _)| self.sampled[*index]) {
             let record = &mut self.links[index];
-            let totals = totals(link, record, now);
+            let sojourns = &mut self.sojourns[index];
+            let totals = totals(link, self.verdicts.links[index], now);
             let backlog = link.backlog();
             let State { limit, count, probability, average, flows, classic_delay, l4s_delay } =
                 link.qdisc().state(now);
             let ring = link.ring();
             let sent_packets = totals.sent_packets - record.sampled.sent_packets;
-            let mean = record.interval_sum as f64 / sent_packets as f64;
+            let mean = sojourns.interval_sum as f64 / sent_packets as f64;
             self.queue.push(queue::Row {
                 t_ns: now.0,
                 link: LinkId(index as u32),
                 backlog_packets: Some(backlog.packets.into()),
                 backlog_bytes: Some(backlog.bytes),
                 sojourn_mean_ns: (sent_packets > 0).then_some(mean),
-                sojourn_max_ns: Some(record.interval_max),
+                sojourn_max_ns: Some(sojourns.interval_max),
                 sent_packets: Some(sent_packets),
                 sent_bytes: Some(totals.sent_bytes - record.sampled.sent_bytes),
                 dropped_packets: Some(totals.dropped - record.sampled.dropped),
@@ -228,7 +252,7 @@ impl Recorder {
                 bql_limit_bytes: ring.and_then(Ring::limit),
             });
             record.sampled = totals;
-            (record.interval_sum, record.interval_max) = (0, 0);
+            (sojourns.interval_sum, sojourns.interval_max) = (0, 0);
         }
     }
 
@@ -258,9 +282,10 @@ impl Recorder {
 
     /// The warm-up is over: the measured time begins.
     pub fn warm(&mut self, links: &mut [Link<Slip>], hosts: &mut [Host], now: Time) {
-        for (record, link) in self.links.iter_mut().zip(links) {
-            record.warm = totals(link, record, now);
-            record.sojourn.clear();
+        let records = self.links.iter_mut().zip(&mut self.sojourns).zip(&self.verdicts.links);
+        for (((record, sojourns), decided), link) in records.zip(links) {
+            record.warm = totals(link, *decided, now);
+            sojourns.all.clear();
             link.forget_peak();
         }
         for (warm, host) in self.warm_flows.iter_mut().zip(hosts) {
@@ -272,8 +297,9 @@ impl Recorder {
     /// Stores the last counts at the end of the run.
     pub fn finish(&mut self, links: &mut [Link<Slip>], now: Time) {
         self.ended_at = now;
-        for (record, link) in self.links.iter_mut().zip(links) {
-            record.last = totals(link, record, now);
+        let records = self.links.iter_mut().zip(&self.verdicts.links);
+        for ((record, decided), link) in records.zip(links) {
+            record.last = totals(link, *decided, now);
             record.peak_entries = link.peak().packets;
             record.peak_bytes = link.peak().bytes;
             record.ring = link.ring().map(|ring| {
@@ -308,7 +334,7 @@ impl Recorder {
             self.flow.into_table(),
         ];
         // Each link runs alone for a window of time, so rows are not yet in order.
-        let drops = by_time(self.drops, |row| (row.t_ns, row.link.0));
+        let drops = by_time(self.verdicts.rows, |row| (row.t_ns, row.link.0));
         tables.push(drops::Columns::from_iter(drops).into_table());
         if self.keep_packets {
             let packets = by_time(self.packets, |row| (row.t_ns, row.link.0));
@@ -325,9 +351,9 @@ impl Recorder {
     fn link_totals(&self) -> links::Columns {
         let measured = self.ended_at.since(self.warm_at).0;
         let per_ns = |integral: u128| integral as f64 / measured.max(1) as f64;
-        let rows = self.links.iter().zip(&self.capacity_bits).enumerate();
-        let rows = rows.map(|(number, (record, capacity))| {
-            let LinkRecord { last, warm, sojourn, ring, .. } = record;
+        let rows = self.links.iter().zip(&self.sojourns).zip(&self.capacity_bits).enumerate();
+        let rows = rows.map(|(number, ((record, Sojourns { all: sojourn, .. }), capacity))| {
+            let LinkRecord { last, warm, ring, .. } = record;
             let (now, then) = (last.ring, warm.ring);
             links::Row {
                 link: LinkId(number as u32),
@@ -387,9 +413,9 @@ impl Recorder {
     }
 
     fn sojourns(&self) -> sojourn::Columns {
-        let of_link = |(number, record): (usize, &LinkRecord)| {
+        let of_link = |(number, sojourns): (usize, &Sojourns)| {
             let link = LinkId(number as u32);
-            let rows = record.sojourn.buckets();
+            let rows = sojourns.all.buckets();
             rows.map(move |(lower_ns, upper_ns, packets)| sojourn::Row {
                 link,
                 lower_ns,
@@ -398,7 +424,7 @@ impl Recorder {
             })
             .collect::<Vec<_>>()
         };
-        self.links.iter().enumerate().flat_map(of_link).collect()
+        self.sojourns.iter().enumerate().flat_map(of_link).collect()
     }
 }
 
@@ -456,7 +482,7 @@ fn transfers(hosts: &[Host]) -> transfers::Columns {
     rows
 }
 
-fn totals(link: &Link<Slip>, record: &LinkRecord, now: Time) -> Totals {
+fn totals(link: &Link<Slip>, decided: Decided, now: Time) -> Totals {
     let counters = link.counters();
     let (packet_ns, byte_ns) = link.backlog_integrals(now);
     Totals {
@@ -465,9 +491,9 @@ fn totals(link: &Link<Slip>, record: &LinkRecord, now: Time) -> Totals {
         sent_packets: counters.sent_packets,
         sent_bytes: counters.sent_bytes,
         wire_bytes: link.wire_bytes(now),
-        dropped: record.dropped,
-        marked: record.marked,
-        lost: record.lost,
+        dropped: decided.dropped,
+        marked: decided.marked,
+        lost: decided.lost,
         busy_ns: link.busy_ns(now),
         packet_ns,
         byte_ns,

@@ -321,7 +321,7 @@ tables! {
         events: Option<u64> | UNSEEN,
         /// data packets delivered, over the whole run
         packets: Option<u64> | UNSEEN,
-        /// most packets in flight or queued at once
+        /// most packets in flight or queued at once, as the engine's windows of time count them
         peak_entries: Option<u64> | UNSEEN,
     }
 }

@@ -28,23 +28,60 @@ impl Default for Histogram {
     }
 }
 
+/// The totals of several values of which a histogram has counted only the buckets. Their sum is
+/// below 2^64 ns.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch {
+    /// Number of values.
+    pub count: u64,
+    /// Their sum, ns.
+    pub sum: u64,
+    /// The maximum, ns.
+    pub max: u64,
+    /// The minimum, ns.
+    pub min: u64,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Batch { count: 0, sum: 0, max: 0, min: u64::MAX }
+    }
+}
+
 impl Histogram {
     /// Counts one value.
     #[inline]
     pub fn add(&mut self, value: u64) {
-        self.count += 1;
-        self.sum += u128::from(value);
-        // Branches that are rarely taken.
-        if value > self.max {
-            self.max = value;
-        }
-        if value < self.min {
-            self.min = value;
-        }
+        let mut one = Batch::default();
+        self.add_to_batch(&mut one, value);
+        self.end_batch(one);
+    }
+
+    /// Counts one value of a batch; `end_batch` completes it.
+    #[inline(always)]
+    pub fn add_to_batch(&mut self, batch: &mut Batch, value: u64) {
+        batch.count += 1;
+        batch.sum += value;
+        batch.max = batch.max.max(value);
+        batch.min = batch.min.min(value);
         let index = bucket(value);
         match self.counts.get_mut(index.wrapping_sub(self.first)) {
             Some(count) => *count += 1,
             None => self.grow_and_count(index),
+        }
+    }
+
+    /// Adds the totals of a batch.
+    #[inline]
+    pub fn end_batch(&mut self, batch: Batch) {
+        self.count += batch.count;
+        self.sum += u128::from(batch.sum);
+        // Branches that are rarely taken.
+        if batch.max > self.max {
+            self.max = batch.max;
+        }
+        if batch.min < self.min {
+            self.min = batch.min;
         }
     }
 
@@ -118,6 +155,20 @@ mod tests {
             );
             let width = lower(index + 1) - lower(index);
             assert!(width <= 1 || width as f64 <= 0.0079 * value as f64, "{value} {width}");
+        }
+    }
+
+    #[test]
+    fn a_batch_counts_as_its_values_do() {
+        let (mut each, mut batched) = (Histogram::default(), Histogram::default());
+        for batch in [&[70_u64, 5_000_000, 12][..], &[], &[1_000_000, 3]] {
+            let mut totals = Batch::default();
+            for &value in batch {
+                each.add(value);
+                batched.add_to_batch(&mut totals, value);
+            }
+            batched.end_batch(totals);
+            assert_eq!(format!("{batched:?}"), format!("{each:?}"));
         }
     }
 

@@ -14,7 +14,7 @@ pub mod facts;
 pub mod histogram;
 
 pub use declared::*;
-pub use histogram::Histogram;
+pub use histogram::{Batch, Histogram};
 
 /// The missing value in a column of integers.
 pub const NONE: i64 = -1;

@@ -182,13 +182,15 @@ impl Receiver {
     /// let ack = Receiver::new(&params).on_segment(&segment, Time::ZERO).expect("there is a gap");
     /// assert_eq!((ack.ack, ack.sack_count, ack.sacks[0]), (0, 1, (1, 2)));
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn on_segment(&mut self, segment: &Segment, now: Time) -> Option<AckSegment> {
+        // What is rare gets a copy: a segment to which nothing refers needs no memory.
         if segment.len == 0 || matches!(self.pending, Pending::SynAck { .. }) {
+            let segment = *segment;
             if segment.syn {
-                return Some(self.on_syn(segment, now));
+                return Some(self.on_syn(&segment, now));
             }
-            self.establish(segment, now);
+            self.establish(&segment, now);
             if segment.len == 0 {
                 if self.ecn == Echo::Accurate {
                     self.ect_seen |= segment.ecn != Ecn::NotEct;
@@ -211,8 +213,14 @@ impl Receiver {
         }
         let at_once = match self.ecn {
             Echo::Off => false,
-            Echo::Exact { .. } => return self.on_exact(segment, segment.cwr, now),
-            Echo::Accurate => return self.on_accurate(segment, now),
+            Echo::Exact { .. } => {
+                let segment = *segment;
+                return self.on_exact(&segment, segment.cwr, now);
+            }
+            Echo::Accurate => {
+                let segment = *segment;
+                return self.on_accurate(&segment, now);
+            }
             _ => self.check_ecn(segment.cwr, segment.ecn == Ecn::Ce),
         };
         self.on_data(segment, at_once, now)
@@ -240,7 +248,7 @@ impl Receiver {
             return self.on_in_order(segment, at_once, now);
         }
         if segment.seq > self.rcv_nxt {
-            return self.on_out_of_order(segment, at_once, now);
+            return self.on_out_of_order((segment.seq, segment.len), at_once, now);
         }
         self.duplicate = self.dsack.then_some(segment.seq);
         self.policy.on_duplicate();
@@ -324,24 +332,24 @@ impl Receiver {
     /// tcp_data_queue_ofo: a segment beyond a gap.
     fn on_out_of_order(
         &mut self,
-        segment: &Segment,
+        (seq, len): (u32, u32),
         at_once: bool,
         now: Time,
     ) -> Option<AckSegment> {
         let rmem = self.ofo.rmem();
-        let queued = self.ofo.queue(segment.seq, segment.len);
+        let queued = self.ofo.queue(seq, len);
         if queued == Queued::Coalesced {
             self.grow_window(rmem);
         }
         self.duplicate =
-            (self.dsack && queued == Queued::Duplicate).then_some(segment.seq).or(self.duplicate);
-        let place = self.ofo.extend_block(segment.seq);
+            (self.dsack && queued == Queued::Duplicate).then_some(seq).or(self.duplicate);
+        let place = self.ofo.extend_block(seq);
         // tcp_sack_compress_send_ack: a compressed SACK is sent before a new block can push out one
         // of its blocks.
         let waits = matches!(self.pending, Pending::Sack { .. });
         let before =
             (waits && place.index >= COMPRESSED_BLOCKS).then(|| self.acknowledge(rmem, now));
-        self.ofo.move_block_to_front(place, segment.seq);
+        self.ofo.move_block_to_front(place, seq);
         if queued == Queued::NewBuffer {
             self.grow_window(rmem);
         }

@@ -414,7 +414,7 @@ impl Sender {
     }
 
     /// Handles an ACK. The fast path is an ACK of new data in TCP_CA_Open, without SACKs.
-    #[inline]
+    #[inline(always)]
     pub fn on_ack(&mut self, ack: &AckSegment, now: Time) -> Acked {
         let amiss = ack.ack <= self.una
             || ack.ack > self.nxt
@@ -430,7 +430,9 @@ impl Sender {
             || self.settings.exact
             || self.rate.is_some();
         if amiss {
-            return self.on_ack_amiss(ack, now);
+            // A copy: an ACK to which nothing refers needs no memory.
+            let ack = *ack;
+            return self.on_ack_amiss(&ack, now);
         }
         self.rtt_source.on_ack(ack.stamp);
         self.update_snd_wnd(ack.ack, ack.window);
@@ -961,7 +963,8 @@ impl Sender {
             return Some(self.sample(sent, Some(sent), ack.ack, now));
         }
         if self.una < self.xmit.retransmitted_end() {
-            return self.rtt_of_acked(ack, None, last, now);
+            let ack = *ack;
+            return self.rtt_of_acked(&ack, None, last, now);
         }
         let sent = if ack.ack - self.una > 1 {
             self.xmit.xmit_ts(self.una)

@@ -13,7 +13,7 @@ use link::{
 };
 use proptest::prelude::*;
 use proptest::strategy::Union;
-use qdisc::{CardQueues, DsField, Ecn};
+use qdisc::{CardQueues, DsField, Ecn, FifoParams, Params};
 use sim::{Draw, FlowSpec, Frames, LinkSpec, Pace, RecordSpec, Scenario, Traffic, TrafficKind};
 use tcp::{CongestionKind, TcpParams};
 
@@ -74,6 +74,12 @@ fn any_impairments() -> impl Strategy<Value = Impairments> {
     prop_oneof![3 => Just(Impairments::default()), 1 => some]
 }
 
+/// Any discipline, or one that never drops, as access links have.
+fn any_qdisc(limits: std::ops::Range<u64>) -> impl Strategy<Value = Params> {
+    let endless = Params::Pfifo(FifoParams { limit: u32::MAX.into() });
+    prop_oneof![3 => any::any(limits), 1 => Just(endless)]
+}
+
 fn any_link(index: usize) -> impl Strategy<Value = LinkSpec> {
     let rates = prop_oneof![
         4 => (500_000u64..20_000_000).prop_map(|bps| vec![RateStep { at_ns: 0, bps }]),
@@ -84,7 +90,7 @@ fn any_link(index: usize) -> impl Strategy<Value = LinkSpec> {
         ]),
     ];
     let wire = (any_loss(), any_impairments());
-    let spec = (rates, 0..60 * MS, any::any(1..200), wire, any_gate(), any_replay());
+    let spec = (rates, 0..60 * MS, any_qdisc(1..200), wire, any_gate(), any_replay());
     spec.prop_map(move |(rate, delay_ns, qdisc, (loss, impairments), gate, replay_window)| {
         LinkSpec {
             rate,
@@ -323,7 +329,7 @@ pub fn any_maze() -> impl Strategy<Value = Scenario> {
         ]),
     ];
     let gate = (any_gate(), any_replay());
-    let some = (rates, 0..4u64, any::any(1..60), any_loss(), gate, any::<bool>());
+    let some = (rates, 0..4u64, any_qdisc(1..60), any_loss(), gate, any::<bool>());
     let links = prop::collection::vec(some, 1..5).prop_map(|links| {
         let links = links.into_iter().enumerate();
         links
