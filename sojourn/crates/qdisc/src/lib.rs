@@ -347,7 +347,7 @@ pub trait Qdisc<B> {
     /// packet to send, if any. It is short for `dequeue` at `since`, then `enqueue` and `dequeue`
     /// at `now`. `since` is the earlier time at which the transmitter became free; `None` means
     /// just now.
-    #[inline]
+    #[inline(always)]
     fn pass(
         &mut self,
         mut packet: Packet<B>,

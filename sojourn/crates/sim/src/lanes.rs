@@ -6,6 +6,7 @@
 //! processor's cache however many lanes there are.
 
 use crate::payload::Parcel;
+use qdisc::DsField;
 use units::Time;
 
 const NONE: u32 = u32::MAX;
@@ -87,7 +88,15 @@ impl Lanes {
     /// is the first in the lane.
     #[inline]
     pub fn push(&mut self, number: u32, arrives: Time, node: u32) -> bool {
+        let ds = self.nodes[node as usize].packet.ds;
+        self.push_with(ds, number, arrives, node)
+    }
+
+    /// `push` of a packet whose DS field is `ds` from now on.
+    #[inline(always)]
+    pub fn push_with(&mut self, ds: DsField, number: u32, arrives: Time, node: u32) -> bool {
         let entered = &mut self.nodes[node as usize];
+        entered.packet.ds = ds;
         entered.arrives = arrives;
         entered.next = NONE;
         let lane = &mut self.lanes[number as usize];
@@ -170,7 +179,7 @@ impl Lanes {
 mod tests {
     use super::*;
     use crate::payload::{Envelope, kind};
-    use qdisc::{DsField, Ecn};
+    use qdisc::Ecn;
     use std::collections::VecDeque;
     use units::Rng;
 

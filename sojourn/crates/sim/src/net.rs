@@ -210,8 +210,9 @@ impl Net {
         }
         // On a route of one link nobody reads how many links its packets have crossed.
         let at = arrives + route.extra;
-        self.lanes.packet(node).ds = ds;
-        self.arrive_at_host(node, flow, at);
+        if self.lanes.push_with(ds, flow, at, node) {
+            self.hosts_due.hasten((flow / 2) as usize, at);
+        }
     }
 
     /// `cross` on a route of several links.

@@ -227,7 +227,7 @@ impl Receiver {
     }
 
     /// Handles a segment with data. It is acknowledged `at_once` if ECN requires that.
-    #[inline]
+    #[inline(always)]
     fn on_data(&mut self, segment: &Segment, at_once: bool, now: Time) -> Option<AckSegment> {
         let one_way = now.since(segment.stamp);
         if self.reports_one_way {
@@ -257,7 +257,7 @@ impl Receiver {
 
     /// tcp_data_queue for the expected segment. The kernel decides about the ACK before the
     /// application reads; then the application reads all data in order.
-    #[inline]
+    #[inline(always)]
     fn on_in_order(&mut self, segment: &Segment, at_once: bool, now: Time) -> Option<AckSegment> {
         self.policy.event_data_recv(now);
         self.rcv_nxt += 1;

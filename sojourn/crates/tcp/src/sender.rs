@@ -956,7 +956,7 @@ impl Sender {
 
     /// The RTT sample, if any, of an ACK that advances SND.UNA on the fast path. If the ACK covers
     /// one segment that was sent once, its echo is the time of sending.
-    #[inline]
+    #[inline(always)]
     fn rtt_sample(&mut self, ack: &AckSegment, last: Option<Time>, now: Time) -> Option<Span> {
         if !self.rtt_source.has_timestamps() {
             let sent = self.rtt_source.sent(ack)?;
@@ -1034,7 +1034,7 @@ impl Sender {
 
     /// Lets the congestion control grow cwnd (tcp_cong_avoid). `acked` counts the segments that the
     /// ACK is the first to acknowledge or SACK.
-    #[inline]
+    #[inline(always)]
     fn cong_avoid(&mut self, acked: u32, rtt: Option<Span>, one_way: Option<Span>, now: Time) {
         let ack = Ack {
             now,
