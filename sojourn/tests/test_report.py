@@ -739,7 +739,7 @@ def test_goodput_above_the_links_rate_is_explained_where_it_is_drawn(tmp_path: P
     words = packed["above_rate"]["goodput"]
     assert words == f"above the link's rate: {series.PEAKS}"
     page = report.render(runs)
-    assert f"on the same axes. Goodput {words}." in html.unescape(page)
+    assert f"on the same scales. Goodput {words}." in html.unescape(page)
     assert words in texts_of(figures.stacked(runs))
 
 
