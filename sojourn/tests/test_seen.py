@@ -120,6 +120,25 @@ def test_phases_pings_and_ecn_are_in_the_run(case: Case, tmp_path: Path) -> None
     assert marked == (links["marked_packets"].sum() > 0)
 
 
+def test_a_ping_does_not_stand_for_a_queue_that_it_has_passed(case: Case) -> None:
+    """The capture is behind the bottleneck's queue: its pings have waited already."""
+    first = case.measured.pings[0].name
+    passed = [note for note in case.measured.notes if note.startswith("The queue is on this side")]
+    if case.run.meta.links[0].qdisc.startswith("pfifo"):
+        assert (first, len(passed)) == ("10.1.0.1:5001", 1)
+    else:
+        assert (first, len(passed)) == ("10.1.0.2 ICMP", 0)
+
+
+def test_a_measurement_without_a_known_cwnd_has_no_panel_of_it(case: Case, tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli, ["look", str(case.file), "-o", str(tmp_path / "x")], catch_exceptions=False)  # fmt: skip
+    assert done.exit_code == 0, done.output
+    run = Run.open(tmp_path / "x")
+    assert series.cwnds(run, 1) == {}
+    titles = [panel["title"] for panel in data.payload([run])["detail"][0]["panels"]]
+    assert not any("cwnd" in title for title in titles)
+
+
 def test_without_timestamps_the_half_to_the_far_end_is_known(case: Case, tmp_path: Path) -> None:
     found = _read(case.file.read_bytes(), tmp_path)
     found.tsval[:] = found.tsecr[:] = -1

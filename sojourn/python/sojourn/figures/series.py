@@ -214,12 +214,13 @@ def phase_names(runs: Sequence[Run]) -> list[str]:
 
 
 def cwnds(run: Run, seed: int) -> dict[str, Line]:
-    """cwnd of each TCP flow, kB (1000 bytes)."""
+    """cwnd of each TCP flow, kB (1000 bytes). A flow without a known cwnd is left out."""
     table = run.table("flow", seed)
     tcp = {flow.name for flow in run.meta.flows if flow.congestion is not None}
-    return {
+    lines = {
         name: column(part, "cwnd_bytes", 1e-3) for name, part in _by_flow(run, table) if name in tcp
     }
+    return {name: line for name, line in lines.items() if np.isfinite(line.y).any()}
 
 
 def pings(run: Run, seed: int, probe: str) -> Line:

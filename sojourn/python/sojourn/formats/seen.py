@@ -39,6 +39,9 @@ BIN_NS = 500_000_000
 BUSY = 0.3
 """A direction is loaded where it carries this share of what it does at its busiest (the 95th
 percentile of half seconds)."""
+NEAR_QUEUE_NS = 5_000_000
+"""If a bulk upload's RTT on this side of the capture exceeds its minimum by more at the median, the
+queue is on this side."""
 MOST_PHASES = 20
 LOST_AFTER_NS = 10**9
 """An echo request in the last second may still be answered."""
@@ -72,6 +75,7 @@ def measurement(content: Content) -> FileMeasurement:
     streams: list[Stream] = []
     wholes: list[Pings] = []
     halves: list[Pings] = []
+    near_queue = False
     for one in conversations:
         far, near = _half(found, one.out, one.back), _half(found, one.back, one.out)
         whole = _joined(far, near)
@@ -81,6 +85,9 @@ def measurement(content: Content) -> FileMeasurement:
                 stream.name = f"{resent.name_of(one.ends)} {way}"
                 stream.srtt_ms = _on_times(whole, stream.t, zero)
                 streams.append(stream)
+                if way == "up" and len(near[2]):
+                    waited_ns = float(np.median(near[2])) - float(near[2].min())
+                    near_queue |= waited_ns > NEAR_QUEUE_NS
         name = resent.name_of(one.ends)
         if len(wholes) < MOST_TARGETS and len(whole[0]):
             wholes.append(_pings(name, whole, zero))
@@ -91,10 +98,16 @@ def measurement(content: Content) -> FileMeasurement:
     echoes = _echoes(found, rows, ours, zero)
     if not (streams or wholes or halves or echoes):
         raise FileFormatError("it has neither a TCP connection nor a ping")
+    # A ping that passed the queue before it was captured doesn't show it: a conversation does.
+    targets = [*wholes, *echoes, *halves] if near_queue and wholes else [*echoes, *wholes, *halves]
+    if near_queue and echoes:
+        notes.append(
+            "The queue is on this side of the capture: pings are seen when they have passed it, so their RTTs don't include it. The conversations' RTTs do."
+        )
     notes += _added(wholes) + _ecn(found, ours)
     return FileMeasurement(
         program="capture", version="", test=f"{len(found.t_ns)} packets", host="", began_s=zero / 1e9, streams=streams,
-        pings=[*echoes, *wholes, *halves], phases=_phases(found, ours), one_host=True, notes=notes,
+        pings=targets, phases=_phases(found, ours), one_host=True, notes=notes,
     )  # fmt: skip
 
 
