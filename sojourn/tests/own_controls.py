@@ -22,7 +22,6 @@ class Cubic(CongestionControl):
     last_time: int = 0
     last_cwnd: int = 0
     cnt: int = 0
-    limited: int = 0
     delay_min: int = 0
 
     def on_ack(self, ack: Ack) -> None:
@@ -49,9 +48,6 @@ class Cubic(CongestionControl):
     def update(self, acked: int, ack: Ack) -> None:
         cwnd = int(self.cwnd)
         begun = self.begun
-        rtt = ack.rtt if ack.rtt > 0 else ack.srtt
-        idle = max(0, ack.now - self.limited - rtt)
-        self.limited = ack.now
         if not begun:
             self.begun = True
             self.start = ack.now
@@ -62,7 +58,6 @@ class Cubic(CongestionControl):
             self.last_time = 0
             self.last_cwnd = cwnd
             self.cnt = 2
-        self.start = min(self.start + idle, ack.now)
         self.ack_cnt += acked
         now = ack.now // JIFFY
         if begun and now - self.last_time <= 7 and cwnd == self.last_cwnd:

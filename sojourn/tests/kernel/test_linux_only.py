@@ -155,7 +155,7 @@ def test_what_tcp_of_this_kernel_is_not_is_refused(
 def test_a_discipline_of_another_kernel_is_refused() -> None:
     asked = loads(scenario("codel variant linux7.3")).realise(1)
     plan(asked, replace(SIMNIC, linux=(7, 3)))
-    with pytest.raises(PlanError, match=r"that of Linux 7\.3, and this kernel is 6\.12"):
+    with pytest.raises(PlanError, match=r"the variant of Linux 7\.3, and this kernel is 6\.12"):
         plan(asked, SIMNIC)
 
 

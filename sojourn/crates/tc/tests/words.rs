@@ -591,7 +591,7 @@ fn a_policer_is_read_and_written() {
     }
     assert_eq!(Police::parse("none"), Ok(None));
     for (words, at, hint) in [
-        ("", 0, "in quotes"),
+        ("", 0, "in tc's syntax"),
         ("none at all", 5, "write none"),
         ("rate 10mbit", 0, "rate 10mbit burst 64k"),
         ("police burst 64k", 0, "rate 10mbit burst 64k"),
@@ -640,7 +640,7 @@ fn a_shaper_is_read_and_written() {
         ("htb rate 1mbit burst 0", 21, "1600"),
         ("htb rate 1mbit linklayer ptm", 25, "ethernet, atm, adsl"),
         ("none at all", 5, "write none"),
-        ("", 0, "in quotes"),
+        ("", 0, "in tc's syntax"),
     ] {
         let error = Shaper::parse(words).expect_err(words);
         assert!(error.at.start == at && error.hint.contains(hint), "{words}: {error:?}");
