@@ -570,12 +570,15 @@ pub trait Visitor<B> {
 
 impl<B: Body> Discipline<B> {
     /// Runs code that calls the discipline often. The most used disciplines have compiled code of
-    /// their own, the others share one.
+    /// their own, the others share one. In a browser all share it: there the size of the code counts.
     #[inline]
     pub fn visit<V: Visitor<B>>(&mut self, visitor: V) -> V::Answer {
         match self {
+            #[cfg(not(target_family = "wasm"))]
             Discipline::Pfifo(qdisc) => visitor.visit(qdisc),
+            #[cfg(not(target_family = "wasm"))]
             Discipline::Codel(qdisc) => visitor.visit(qdisc),
+            #[cfg(not(target_family = "wasm"))]
             Discipline::FqCodel(qdisc) => visitor.visit(qdisc),
             others => visitor.visit(others),
         }

@@ -68,10 +68,25 @@
 
   // ----------------------------------------------------------------------------------------- workers
 
+  // The inverse of `_digits` in __init__.py: five digits to the base 85 are four bytes.
+  const bytesOf = text => {
+    const padded = text + "|".repeat((5 - text.length % 5) % 5);
+    const bytes = new DataView(new ArrayBuffer(padded.length / 5 * 4));
+    for (let i = 0; i < padded.length; i += 5) {
+      let number = 0;
+      for (let k = i; k < i + 5; k++) {
+        const code = padded.charCodeAt(k);
+        number = number * 85 + (code === 125 ? 60 : code) - 40;
+      }
+      bytes.setUint32(i / 5 * 4, number);
+    }
+    return new Uint8Array(bytes.buffer, 0, bytes.byteLength - (padded.length - text.length));
+  };
+
   let module_, ready;
   const source = URL.createObjectURL(new Blob([$$("worker").textContent], { type: "text/javascript" }));
   const start = async () => {
-    const engine = Uint8Array.from(atob($$("engine").textContent), c => c.charCodeAt(0));
+    const engine = bytesOf($$("engine").textContent);
     module_ = await reader.send({ what: "compile", engine }).answer;
   };
 
