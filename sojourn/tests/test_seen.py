@@ -15,10 +15,12 @@ import sojourn
 from sojourn import formats, scenario
 from sojourn.cli import cli
 from sojourn.errors import UserError
+from sojourn.figures import series
 from sojourn.formats import FileMeasurement, packets, seen
 from sojourn.formats.packets import Ends
 from sojourn.records import Run
 from sojourn.records.pcapng import capture
+from sojourn.report import data
 
 LINE = """
 duration = "14 s"
@@ -135,7 +137,7 @@ def test_a_measurement_without_a_known_cwnd_has_no_panel_of_it(case: Case, tmp_p
     assert done.exit_code == 0, done.output
     run = Run.open(tmp_path / "x")
     assert series.cwnds(run, 1) == {}
-    titles = [panel["title"] for panel in data.payload([run])["detail"][0]["panels"]]
+    titles = [panel["title"] for panel in data.payload([run])["views"][0]["panels"]]
     assert not any("cwnd" in title for title in titles)
 
 
