@@ -50,8 +50,6 @@ from sojourn_live.flent.form import DELAY_S, MSS, STEP_S, S
 
 MOST_S, MOST_MS, MOST_MBPS, MOST_COUNT = 1e6, 1e7, 1e6, 1e15
 """Bounds of a time of a series, an RTT, a goodput and a counter."""
-MOST_PINGS = 3_000_000
-"""The most pings that a series may lack."""
 MOST_NAMED = 8
 """The most series that a note names."""
 GRID_S = 0.1
@@ -91,7 +89,7 @@ class FlentMeasurement:
 
 def read(path: Path, how: MeasurementSettings | None = None) -> Run:
     """A flent file as a Run, engine "flent"."""
-    content = open_file(path)
+    content = open_file(path, load.LARGEST_FILE)
     return measurement(content).run(content, how)
 
 
@@ -656,8 +654,8 @@ def _with_gaps(answered: Sequence[Ping]) -> list[Ping]:
         highest = seq if highest is None else max(highest, seq)
         numbered.setdefault(seq, dataclasses.replace(ping, seq=seq))
     known = sorted(numbered)
-    if known and known[-1] - known[0] > MOST_PINGS:
-        raise ValueError(f"more than {MOST_PINGS / 1e6:g} million pings are missing")
+    if known and known[-1] - known[0] > load.MOST_VALUES:
+        raise ValueError(f"more than {load.MOST_VALUES / 1e6:g} million pings are missing")
     missing = sorted(set(range(known[0], known[-1])) - set(known)) if known else []
     if not missing:
         return list(numbered.values())

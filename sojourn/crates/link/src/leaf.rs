@@ -115,7 +115,7 @@ mod tests {
             let params = Params::Pfifo(FifoParams { limit: u32::MAX.into() });
             let (mut general, mut late) = (link(&params, header_bytes), link(&params, header_bytes));
             let mut leaf = late.leaf().expect("it never drops");
-            let (mut told, mut sojourns) = (Log::default(), Vec::new());
+            let (mut general_log, mut sojourns) = (Log::default(), Vec::new());
             let passed: Vec<Time> =
                 arrivals.iter().map(|(packet, at)| leaf.pass(*packet, *at)).collect();
             let (mut left, mut number) = (&arrivals[..], 0);
@@ -123,15 +123,15 @@ mod tests {
             for last in counts.into_iter().chain([400 * MS, 1000 * MS]).map(Time) {
                 let (inside, after) = left.split_at(left.partition_point(|(_, at)| *at <= last));
                 left = after;
-                inside.iter().for_each(|(packet, at)| general.send(*packet, *at, &mut told));
-                general.advance(last, &mut told);
+                inside.iter().for_each(|(packet, at)| general.send(*packet, *at, &mut general_log));
+                general.advance(last, &mut general_log);
                 number += late.count(&mut leaf, last, |sojourn| sojourns.push(sojourn));
                 prop_assert_eq!(state(&late, last), state(&general, last));
             }
             prop_assert_eq!(number as usize, arrivals.len());
-            let arrive: Vec<Time> = told.departures.iter().map(|d| d.arrives).collect();
+            let arrive: Vec<Time> = general_log.departures.iter().map(|d| d.arrives).collect();
             prop_assert_eq!(arrive, passed);
-            let waited = told.departures.iter().map(|d| d.dequeued.since(d.packet.enqueued));
+            let waited = general_log.departures.iter().map(|d| d.dequeued.since(d.packet.enqueued));
             prop_assert_eq!(sojourns, waited.collect::<Vec<_>>());
         }
     }

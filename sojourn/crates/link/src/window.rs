@@ -382,7 +382,7 @@ pub(crate) mod tests {
             mut ends in prop::collection::vec(0..400 * MS, 0..40),
         ) {
             let (mut general, mut plain) = (link(&params, header_bytes), link(&params, header_bytes));
-            let (mut told, mut log) = (Log::default(), Log::default());
+            let (mut general_log, mut log) = (Log::default(), Log::default());
             let mut left = &arrivals[..];
             ends.sort_unstable();
             for until in ends.into_iter().chain([400 * MS, 1000 * MS]).map(Time) {
@@ -392,14 +392,14 @@ pub(crate) mod tests {
                 let due = [first, plain.next_event()].into_iter().flatten().min();
                 let Some(began) = due.filter(|due| *due < until) else { continue };
                 let last = Time(until.0 - 1);
-                inside.iter().for_each(|(packet, at)| general.send(*packet, *at, &mut told));
-                general.advance(last, &mut told);
+                inside.iter().for_each(|(packet, at)| general.send(*packet, *at, &mut general_log));
+                general.advance(last, &mut general_log);
                 let arrivals = inside.iter().copied();
                 plain.run((began, last), Logged { arrivals, log: &mut log });
                 prop_assert_eq!(state(&plain, until), state(&general, until));
             }
             prop_assert!(left.is_empty());
-            prop_assert_eq!(format!("{log:?}"), format!("{told:?}"));
+            prop_assert_eq!(format!("{log:?}"), format!("{general_log:?}"));
         }
     }
 }

@@ -148,9 +148,9 @@ def by_way(run: Run, lines: Mapping[str, Line], link: str | None) -> tuple[Line,
 
 
 def above_rate(run: Run, seed: int, link: str | None) -> set[str]:
-    """Names the goodputs that exceed, at some time, the most that their links carried: "there" is
-    that of the flows across this link, "back" that of all other flows, "goodput" that of all flows.
-    Empty for a measurement."""
+    """Names the goodputs that at some time exceed the most that their links carried. "there" stands
+    for the flows across this link, "back" for all other flows, "goodput" for all flows. Empty for a
+    measurement."""
     if is_measured(run):
         return set()
     flows = goodputs(run, seed)

@@ -62,19 +62,21 @@ class Content:
     """The first `HEAD` bytes."""
     whole: bytes | None = None
     """All of it; None: it is read when it is asked for."""
+    most: int = LARGEST
+    """The largest number of bytes that `data` reads."""
 
     @cached_property
     def data(self) -> bytes:
         """All of it.
 
         Raises:
-            UserError: it can't be unpacked, or is larger than `LARGEST`.
+            UserError: it can't be unpacked, or is larger than `most`.
         """
         if self.whole is not None:
             return self.whole
         with self.stream() as stream:
-            data = stream.read(LARGEST + 1)
-        _check_size(self.path, data)
+            data = stream.read(self.most + 1)
+        _check_size(self.path, data, self.most)
         return data
 
     @contextmanager
@@ -156,33 +158,33 @@ class Content:
         return self.path.stat().st_mtime
 
 
-def open_file(path: Path) -> Content:
+def open_file(path: Path, most: int = LARGEST) -> Content:
     """A file, unpacked if it is packed by gzip, bzip2, xz or zstd.
 
     Raises:
-        UserError: it can't be read or unpacked. A pipe, and a file packed by zstd: it is larger
-            than `LARGEST`.
+        UserError: it can't be read or unpacked. A pipe, and a file packed by zstd: it has more than
+            `most` bytes.
     """
     if path.is_file():
         packed = sanitize.content_of(path, 3, HINT)
         if not packed.startswith(ZSTD):
             with _opened(path) as stream:
-                return Content(path, stream.read(HEAD))
-    data = sanitize.content_of(path, LARGEST, HINT)
-    _check_size(path, data)
+                return Content(path, stream.read(HEAD), most=most)
+    data = sanitize.content_of(path, most, HINT)
+    _check_size(path, data, most)
     kind = _packed_by(data)
     if kind == "zstd":
         from sojourn import _core
 
         with _damage_named(path, kind):
             try:
-                data = _core.unpack_zstd(data, LARGEST + 1)
+                data = _core.unpack_zstd(data, most + 1)
             except ValueError as error:
                 raise OSError(error) from None
     elif kind is not None:
         with _damage_named(path, kind):
-            data = UNPACKERS[kind](io.BytesIO(data)).read(LARGEST + 1)
-    _check_size(path, data)
+            data = UNPACKERS[kind](io.BytesIO(data)).read(most + 1)
+    _check_size(path, data, most)
     return Content(path, data[:HEAD], data)
 
 
@@ -190,9 +192,9 @@ def _packed_by(first: bytes) -> str | None:
     return next((kind for magic, kind in PACKED.items() if first.startswith(magic)), None)
 
 
-def _check_size(path: Path, data: bytes) -> None:
-    if len(data) > LARGEST:
-        raise UserError(f"{path} has more than {LARGEST // 10**6} MB", "give a shorter part of it")
+def _check_size(path: Path, data: bytes, most: int) -> None:
+    if len(data) > most:
+        raise UserError(f"{path} is larger than {most // 10**6} MB", "give a shorter part of it")
 
 
 def _text(data: bytes) -> str:

@@ -78,8 +78,7 @@ def _read(content: Content) -> Texts:
     rows = csv.DictReader(content.lines[start:])
     sites, notes = _sites(content)
     parents = {link.below for link in sites}
-    circuits: dict[str, _Link] = {}
-    taken_names = [NET, *parents]
+    circuits: dict[str, tuple[str, float, float, tuple[str, str]]] = {}
     for number, row in enumerate(rows, start + 2):
         values = {
             (name or "").strip().lower(): value
@@ -96,13 +95,17 @@ def _read(content: Content) -> Texts:
                     f"Line {number}: {NETWORK} has no node {plain(parent)[:40]}: the circuit is below the net."
                 )
             parent = NET
-        name = unique_names([*taken_names, f"circuit {plain(circuit)[:40]}"])[-1]
-        taken_names.append(name)
         down, up = (_mbps(values, f"{way} max mbps", number) for way in ("download", "upload"))
-        circuits[circuit] = _Link(parent, name, down, up, _sqm(values.get("sqm", ""), number))
+        circuits[circuit] = (parent, down, up, _sqm(values.get("sqm", ""), number))
     if not circuits:
         raise FileFormatError("it has no circuit")
-    chosen = list(circuits.values())[:MOST_CIRCUITS]
+    first = list(circuits.items())[:MOST_CIRCUITS]
+    labels = [f"circuit {plain(circuit)[:40]}" for circuit, _ in first]
+    names = unique_names([NET, *parents, *labels])[-len(labels) :]
+    chosen = [
+        _Link(parent, name, down, up, sqm)
+        for name, (_, (parent, down, up, sqm)) in zip(names, first, strict=True)
+    ]
     if len(circuits) > len(chosen):
         notes.append(f"{len(circuits)} circuits: the first {len(chosen)} are taken.")
     needed = _needed(sites, chosen)

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING
 
 from sojourn.formats.content import Content
 from sojourn.formats.format import FileFormatError, Format, Yields
-from sojourn.formats.texts import GUESSED_DELAY, LINK_LAYER, PORT, TO_RUN, Texts, line_scenario
+from sojourn.formats.texts import (
+    GUESSED_DELAY,
+    GUESSES,
+    LINK_LAYER,
+    PORT,
+    TO_RUN,
+    Texts,
+    line_scenario,
+)
 from sojourn.linux import routeros
 
 if TYPE_CHECKING:
@@ -65,9 +73,7 @@ def _read(content: Content) -> Texts:
             f"{way}.qdisc": words,
         }
         taken.append(f"{way}: {words} below htb rate {bps}bit")
-    notes.append(
-        f"The file has neither delay nor traffic: {GUESSED_DELAY} in each direction and four connections each way are guesses."
-    )
+    notes.append(GUESSES)
     text = line_scenario(f"The queues of {content.path.name}, of RouterOS.", keys, ["down", "up"])
     return Texts({".toml": text}, taken, notes, use=TO_RUN)
 
@@ -77,19 +83,19 @@ def _entries(content: Content) -> Iterator[tuple[str, dict[str, str]]]:
     menu = ""
     before = ""
     for number, line in enumerate(content.lines, 1):
-        told = before + line.strip()
-        if told.endswith("\\"):
-            before = told[:-1]
+        command = before + line.strip()
+        if command.endswith("\\"):
+            before = command[:-1]
             continue
         before = ""
-        if told.startswith("#"):
+        if command.startswith("#"):
             continue
-        if told.startswith("/"):
-            found = _MENU.match(told)
-            menu, told = (found[1], found[2]) if found else ("", "")
-        if menu and told.startswith("add "):
+        if command.startswith("/"):
+            found = _MENU.match(command)
+            menu, command = (found[1], found[2]) if found else ("", "")
+        if menu and command.startswith("add "):
             try:
-                words = shlex.split(told)
+                words = shlex.split(command)
             except ValueError as error:
                 raise FileFormatError(f"line {number}: {error}") from None
             yield (

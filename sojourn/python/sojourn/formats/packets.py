@@ -401,10 +401,10 @@ def _ip(
     count = len(frames)
     word = _u16(frames, at)
     ds = np.where(is4, word & 0xFF, word >> 4 & 0xFF)
-    told = np.where(is4, _u16(frames, at + 2), _u16(frames, at + 4) + 40)
+    length_field = np.where(is4, _u16(frames, at + 2), _u16(frames, at + 4) + 40)
     # Above segmentation offload the length field of a packet is 0.
-    missing = np.where(is4, told == 0, told == 40)
-    size = np.where(missing, lengths - at, told)
+    missing = np.where(is4, length_field == 0, length_field == 40)
+    size = np.where(missing, lengths - at, length_field)
     protocol = np.where(is4, _u8(frames, at + 9), _u8(frames, at + 6))
     above = at + np.where(is4, (word >> 8 & 15) * 4, 40)
     fragment = np.where(is4, _u16(frames, at + 6) & 0x1FFF, 0) != 0

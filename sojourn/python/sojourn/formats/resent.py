@@ -20,6 +20,7 @@ from sojourn.formats.file_series import unique_names
 from sojourn.formats.format import FileFormatError
 from sojourn.formats.packets import Ends, Int64s, Packets
 from sojourn.formats.texts import GUESSED_DELAY, TO_RUN, Texts
+from sojourn.records import pcapng
 from sojourn.sanitize import plain, toml
 
 MOST_FLOWS = 100
@@ -221,19 +222,9 @@ def _scenario(
     return "\n".join([*lines, ""])
 
 
-def _block(kind: int, body: bytes) -> bytes:
-    size = 12 + len(body) + -len(body) % 4
-    return struct.pack("<II", kind, size) + body + bytes(-len(body) % 4) + struct.pack("<I", size)
-
-
 def _written(found: Packets, flows: list[_Flow], names: list[str], start: int) -> bytes:
     """The packets' times and lengths as a capture with an interface for each flow."""
-    parts = [_block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))]
-    for name in names:
-        told = name.encode()
-        option = struct.pack("<HH", 2, len(told)) + told + bytes(-len(told) % 4)
-        resolution = struct.pack("<HHB3xI", 9, 1, 9, 0)
-        parts.append(_block(1, struct.pack("<HHI", RAW_IP, 0, 0) + option + resolution))
+    parts = [pcapng.section(), *(pcapng.interface(name, None, RAW_IP) for name in names)]
     for number, (_, _, rows) in enumerate(flows):
         for at, size in zip(
             (found.t_ns[rows] - start).tolist(), found.size[rows].tolist(), strict=True
@@ -241,7 +232,7 @@ def _written(found: Packets, flows: list[_Flow], names: list[str], start: int) -
             for piece in _pieces(size):
                 header = struct.pack(">BBHIBBHII", 0x45, 0, piece, 0, 64, packets.UDP, 0, 0, 0)
                 body = struct.pack("<IIIII", number, at >> 32, at & 0xFFFFFFFF, 20, piece) + header
-                parts.append(_block(6, body))
+                parts.append(pcapng.block(6, body))
     return b"".join(parts)
 
 

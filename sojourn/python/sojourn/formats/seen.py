@@ -229,15 +229,9 @@ def _echoes(found: Packets, rows: Sequence[Int64s], ours: set[str], zero: int) -
         if not asked.size:
             continue
         other = numbers.get(ends.back)
-        answers = (
-            rows[other][found.echo[rows[other]] == 2]
-            if other is not None
-            else np.zeros(0, np.int64)
-        )
-        seqs = np.arange(0)
-        if asked.size:
-            wide = _unwrapped(found.seq[asked] << 16) >> 16
-            seqs = wide
+        back = np.zeros(0, np.int64) if other is None else rows[other]
+        answers = back[found.echo[back] == 2]
+        seqs = _unwrapped(found.seq[asked] << 16) >> 16
         times = dict(zip(seqs.tolist(), found.t_ns[asked].tolist(), strict=True))
         rtts: dict[int, int] = {}
         if answers.size:
@@ -338,7 +332,7 @@ def _phases(found: Packets, ours: set[str]) -> list[SessionPhase]:
 def _added(targets: Sequence[Pings]) -> list[str]:
     """The least RTT of each conversation and what is added to it, as a mean over time: of tenths of a
     second, since a sender has the more samples the faster it sends."""
-    told = []
+    sentences = []
     for target in targets:
         times = np.array([ping.t + ping.rtt_ms / 1e3 for ping in target.sent])
         rtts = np.array([ping.rtt_ms for ping in target.sent])
@@ -346,10 +340,10 @@ def _added(targets: Sequence[Pings]) -> list[str]:
         counts = np.bincount(bins)
         means = np.bincount(bins, rtts)[counts > 0] / counts[counts > 0]
         base = float(rtts.min())
-        told.append(
+        sentences.append(
             f"{target.name}: RTT at least {base:.4g} ms; added to it {means.mean() - base:.4g} ms in the mean, {np.percentile(means, 95) - base:.4g} ms at the 95th percentile of tenths of a second."
         )
-    return told
+    return sentences
 
 
 def _ecn(found: Packets, ours: set[str]) -> list[str]:
@@ -358,10 +352,10 @@ def _ecn(found: Packets, ours: set[str]) -> list[str]:
     for name, rows in (("up", up), ("down", ~up)):
         counts = np.bincount(found.ds[rows] & 3, minlength=4)
         if counts[1:].any():
-            told = ", ".join(
+            listed = ", ".join(
                 f"{count} {code}"
                 for code, count in zip(resent.CODEPOINTS, counts, strict=True)
                 if count
             )
-            notes.append(f"ECN of packets {name}: {told}.")
+            notes.append(f"ECN of packets {name}: {listed}.")
     return notes

@@ -45,10 +45,10 @@ def _read(content: Content) -> Texts:
     values: dict[str, str] = {}
     unread: list[int] = []
     for number, line in _joined(content.lines):
-        told = _USE.sub(lambda use: _value(use, values), line)
-        if found := _ASSIGNMENT.match(told):
+        expanded = _USE.sub(lambda use: _value(use, values), line)
+        if found := _ASSIGNMENT.match(expanded):
             values[found["name"]] = found["value"]
-        elif found := _COMMAND.match(_without_rest(told)):
+        elif found := _COMMAND.match(_without_rest(expanded)):
             words = [word.strip("\"'") for word in found["words"].split()]
             _take(tree, number, found["object"], found["verb"], words)
         elif not _SILENT.match(line) and not _IP_LINK.match(line):
@@ -159,8 +159,8 @@ def _take_filter(tree: Tree, number: int, dev: str, words: list[str]) -> None:
             tree.redirected.append(target)
     elif "police" in words:
         settings = pairs(words[words.index("police") + 1 :])
-        told = " ".join(f"{key} {settings[key]}" for key in ("rate", "burst") if key in settings)
-        tree.polices[dev] = (number, told)
+        police = " ".join(f"{key} {settings[key]}" for key in ("rate", "burst") if key in settings)
+        tree.polices[dev] = (number, police)
     else:
         tree.notes.append(f"Line {number}: this filter chooses a class, and one class is taken.")
 

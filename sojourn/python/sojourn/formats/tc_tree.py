@@ -13,7 +13,15 @@ from dataclasses import dataclass, field
 
 from sojourn.formats.content import Content
 from sojourn.formats.format import FileFormatError
-from sojourn.formats.texts import GUESSED_DELAY, LINK_LAYER, PORT, TO_RUN, Texts, line_scenario
+from sojourn.formats.texts import (
+    GUESSED_DELAY,
+    GUESSES,
+    LINK_LAYER,
+    PORT,
+    TO_RUN,
+    Texts,
+    line_scenario,
+)
 
 QUIET = ("noqueue", "ingress", "clsact", "mq")
 """Kinds that queue nothing themselves."""
@@ -108,11 +116,9 @@ def scenario(content: Content, tree: Tree) -> Texts:
         if dev == (up or dev) and _valid({"police": words}, number, "police", notes):
             keys["down.police"] = words
             taken.append(f"down, arriving at {dev}: police {words}")
-    delay = "" if "down.delay" in keys and "up.delay" in keys else "neither delay nor traffic"
+    known = "down.delay" in keys and "up.delay" in keys
     notes.append(
-        f"The file has {delay or 'no traffic'}: "
-        + (f"{GUESSED_DELAY} in each direction and " if delay else "")
-        + "four connections each way are guesses."
+        "The file has no traffic: four connections each way are guesses." if known else GUESSES
     )
     text = line_scenario(f"The queues of {content.path.name}.", keys, ["down", "up"])
     return Texts({".toml": text}, taken, notes, use=TO_RUN)
@@ -246,7 +252,7 @@ def _wire(line: QdiscLine, notes: list[str]) -> dict[str, str]:
     wire: dict[str, str] = {}
     words = line.words.split()
     for word, values in _groups(words):
-        told = " ".join(values)
+        settings = " ".join(values)
         if word == "limit":
             continue
         keys: dict[str, str] = {}
@@ -257,10 +263,12 @@ def _wire(line: QdiscLine, notes: list[str]) -> dict[str, str]:
         elif word == "rate" and values:
             keys["rate"] = values[0]
         elif word in NETEM:
-            keys[NETEM[word]] = told.removeprefix("random ")
+            keys[NETEM[word]] = settings.removeprefix("random ")
         keys = {key: _spelled(key, value) for key, value in keys.items()}
         if not keys:
-            notes.append(f"Line {line.number}: netem {word} {told}: a scenario has no such key.")
+            notes.append(
+                f"Line {line.number}: netem {word} {settings}: a scenario has no such key."
+            )
         elif _valid({**wire, **keys}, line.number, "netem", notes):
             wire |= keys
     limit = pairs(words).get("limit")

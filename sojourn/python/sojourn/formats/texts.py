@@ -17,6 +17,8 @@ PORT = "1 Gbit/s"
 """The rate of a port that is not the bottleneck, or is not known."""
 LINK_LAYER = "linux"
 """Of a shaper in Linux, which counts the header of Ethernet in the length of a packet."""
+GUESSES = f"The file has neither delay nor traffic: {GUESSED_DELAY} in each direction and four connections each way are guesses."
+"""The note on the scenario of a configuration (`line_scenario`)."""
 TO_RUN = "to run it: sojourn run {file}"
 
 

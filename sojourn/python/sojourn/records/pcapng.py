@@ -53,32 +53,40 @@ def capture(run: Run, seed: int) -> bytes:
         ),
     )  # fmt: skip
     parts = [_section(run, seed)]
-    parts += [_interface(link.name, link.rate_bps) for link in run.meta.links]
+    parts += [interface(link.name, link.rate_bps) for link in run.meta.links]
     parts += [_blocks(chunk) for chunk in numbered.iter_slices(_CHUNK)]
     return b"".join(parts)
 
 
-def _block(kind: int, body: bytes) -> bytes:
+def block(kind: int, body: bytes) -> bytes:
+    """A block; the length of its body is a multiple of four."""
     size = 12 + len(body)
     return struct.pack("<II", kind, size) + body + struct.pack("<I", size)
 
 
-def _option(code: int, value: bytes) -> bytes:
+def option(code: int, value: bytes) -> bytes:
+    """An option of a block, padded."""
     return struct.pack("<HH", code, len(value)) + value + bytes(-len(value) % 4)
+
+
+def section(*options: bytes) -> bytes:
+    """The first block of a file."""
+    ended = (*options, option(0, b"")) if options else ()
+    return block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1) + b"".join(ended))
 
 
 def _section(run: Run, seed: int) -> bytes:
     comment = f"{run.meta.title}, seed {seed}".encode()
     made_by = f"sojourn {run.meta.version}, engine {run.meta.engine}".encode()
-    options = _option(1, comment) + _option(4, made_by) + _option(0, b"")
-    return _block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1) + options)
+    return section(option(1, comment), option(4, made_by))
 
 
-def _interface(name: str, rate_bps: int | None) -> bytes:
-    options = _option(2, name.encode()) + _option(9, b"\x09")
+def interface(name: str, rate_bps: int | None, link_type: int = _ETHERNET) -> bytes:
+    """An interface whose times are ns."""
+    options = option(2, name.encode()) + option(9, b"\x09")
     if rate_bps is not None:
-        options += _option(8, struct.pack("<Q", rate_bps))
-    return _block(1, struct.pack("<HHI", _ETHERNET, 0, 0) + options + _option(0, b""))
+        options += option(8, struct.pack("<Q", rate_bps))
+    return block(1, struct.pack("<HHI", link_type, 0, 0) + options + option(0, b""))
 
 
 class _Columns:

@@ -24,9 +24,9 @@
 //! Deviations from RFC 9438, all as in Linux: the target is W_cubic one delay_min ahead, not one
 //! srtt; a multiplicative decrease starts from cwnd, not from the flight size; W_est keeps its α
 //! when it passes the old cwnd; before the first loss cwnd grows by at least 1/20 an RTT; HyStart,
-//! unless §4.10's HyStart++ is chosen; a cube root that is off by up to 0.15 %; of the time in which
-//! cwnd was not the limit, only that in which nothing was in flight is excluded from the epoch
-//! (§4.2: all of it). `Ns2Mode` changes nothing here.
+//! unless §4.10's HyStart++ is chosen; a cube root that is off by up to 0.15 %. §4.2 excludes from
+//! the epoch all time in which cwnd was not the limit; Linux excludes only the time in which nothing
+//! was in flight. `Ns2Mode` changes nothing here.
 
 use super::hystart_plus_plus::HystartPlusPlus;
 use super::{Ack, AckSample, Congestion, CongestionControl, CwndCnt, Needs, Signal, TxStart};
