@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import sojourn
-from sojourn import engine, guest_programs
+from sojourn import engine, guest_programs, report
 from sojourn.cli import status, work
 from sojourn.engine.kernel.engine import KernelEngine
 from sojourn.engine.kernel.guest import Boot, uml
@@ -363,6 +363,15 @@ def test_a_run_keeps_what_a_program_printed_and_how_it_ended(tmp_path: Path) -> 
     (one,) = record.programs
     assert (one.how, one.node, one.output_bytes) == ("ended by signal 9", "net", 9)
     assert "\x1b" not in guest_programs.output_of(run, 1, one)
+
+
+def test_a_page_does_not_send_a_scenario_with_programs_to_the_lab(tmp_path: Path) -> None:
+    without = sojourn.run(scenario(LINE).with_(duration="1 s"), out=tmp_path / "without")
+    assert "Change it yourself" in report.render([without], "lab.html")
+    run = recorded(tmp_path / "run", made_of([], b"hello\n"))
+    page = report.render([run], "lab.html")
+    assert "Change it yourself" not in page
+    assert "hello" in page
 
 
 @pytest.mark.parametrize("text", [b"[]", b"{}", b'{"programs": [{"name": 1}]}', b"no"])

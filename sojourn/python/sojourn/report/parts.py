@@ -19,7 +19,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from sojourn import hypertext, lab
+from sojourn import guest_programs, hypertext, lab
 from sojourn.figures import series, style
 from sojourn.records import Run, write_whole
 from sojourn.report import data
@@ -153,9 +153,11 @@ def beside(folder: Path, page_in: Path) -> str | None:
 
 def changing(runs: Sequence[Run], address: str | None) -> str:
     """The lab's address with the Runs' scenario, and the disciplines side by side; empty: there is
-    none."""
+    none, or the scenario has programs, which the lab refuses."""
     text = runs[0].scenario_text
     if address is None or len(text) > lab.MOST_TEXT:
+        return ""
+    if any(guest_programs.read(run, seed) is not None for run in runs for seed in run.seeds[:1]):
         return ""
     qdiscs = {
         str(run.meta.settings[key])
