@@ -98,6 +98,7 @@ test-core test-live test-papers: test-%: $(VENV)/.dev
 # change is called finished.
 test-long: $(VENV)/.dev
 	@failed=; $(CHECKS); \
+	for guest in '' '--linux 7.3' --programs; do check $(BIN)/sojourn kernel setup $$guest; done; \
 	check $(MAKE) --no-print-directory wheel PROFILE=checked; \
 	check $(BIN)/python -m pytest -n 2 --dist worksteal -m long; \
 	check $(MAKE) --no-print-directory portable; \

@@ -29,7 +29,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+# On a fresh machine nothing is installed: `bench` uses modules of sojourn that need nothing else.
+sys.path[:0] = [str(HERE), str(HERE.parent / "sojourn" / "python")]
 
 import bench  # noqa: E402
 import page  # noqa: E402

@@ -303,3 +303,8 @@ def test_wrong_input_is_told_in_words(words: list[str], message: str) -> None:
     done = run(*words)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
+
+
+def test_the_first_minute_is_measured_where_nothing_is_installed() -> None:
+    script = ROOT / "benches" / "first_minute.py"
+    subprocess.run([sys.executable, "-I", "-S", script, "--help"], check=True, capture_output=True)
