@@ -694,8 +694,8 @@ def packed(*parts: bytes, times: int = 1) -> bytes:
     [
         (packed(b"[", b"[]," * 2**16, b"0]", times=32), "more than 3 million values"),
         (packed(b"[", b'{"":0},' * 2**16, b"0]", times=16), "more than 3 million values"),
-        (packed(b'"', b"x" * 10**6, b'"', times=101), "larger than 100 MB"),
-        (bz2.compress(b" " * (10**8 + 1), 1), "larger than 100 MB"),
+        (packed(b'["', b"x" * 10**6, b'"', times=101), "larger than 100 MB"),
+        (bz2.compress(b"[" + b" " * 10**8, 1), "larger than 100 MB"),
         (b"[" * 10**6, "not a flent file"),
         (b"1" * 5000, "not a flent file"),
     ],

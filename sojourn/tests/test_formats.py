@@ -9,6 +9,7 @@ import json
 import lzma
 import math
 import struct
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -758,6 +759,56 @@ def test_packed_files_are_unpacked(pack: Any, tmp_path: Path) -> None:
     file.write_bytes(pack((FILES / "irtt.json").read_bytes())[:-20])
     with pytest.raises(UserError):
         formats.read(formats.open_file(file))
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "says"),
+    [
+        ("irtt.json", b"[]," * 3_000_001, "3 million values"),
+        ("iperf3-up.json", b'{"":0},' * 1_500_000, "3 million values"),
+        ("ping-macos.txt", b"\n" * 1_000_001, "1 million lines"),
+        ("irtt.txt", b"\r" * 1_000_001, "1 million lines"),
+        ("iperf2.csv", b"," * 3_000_001, "3 million fields"),
+        ("ping-busybox.txt", b"x" * 100_000_001, "larger than 100 MB"),
+    ],
+)
+def test_a_packed_file_that_would_take_all_memory_is_refused_before_it_does(
+    name: str, more: bytes, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = (FILES / name).read_bytes()
+    file = tmp_path / "small.gz"
+    with gzip.open(file, "wb", 1) as packed:
+        packed.write(data)
+        packed.write(more)
+    assert file.stat().st_size < 2_000_000
+    if "values" in says:
+        monkeypatch.setattr(json, "loads", lambda _: pytest.fail("objects were built"))
+    tracemalloc.start()
+    try:
+        with pytest.raises(UserError, match=says):
+            formats.read(formats.open_file(file))
+        # The bytes, their text and the buffers of unpacking.
+        assert tracemalloc.get_traced_memory()[1] < 330_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_coarse_archives_of_smokeping_take_no_memory(tmp_path: Path) -> None:
+    whole = (FILES / "smokeping.xml").read_text()
+    value = "<v>1.2300000000e-02</v>"
+    archive = f"<rra><cf>MIN</cf><pdp_per_row>12</pdp_per_row><database>{f'<row>{value * 23}</row>' * 9600}</database></rra>"
+    file = tmp_path / "x.xml"
+    file.write_text(whole.replace("</rrd>", f"{archive}</rrd>"))
+    content = formats.open_file(file)
+    size = len(content.data)
+    tracemalloc.start()
+    try:
+        _, measured = formats.read(content)
+        assert tracemalloc.get_traced_memory()[1] < size / 2
+    finally:
+        tracemalloc.stop()
+    assert isinstance(measured, FileMeasurement)
+    assert measured.pings[0].sent == _read("smokeping.xml")[1].pings[0].sent
 
 
 @pytest.mark.parametrize(

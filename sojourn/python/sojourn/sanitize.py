@@ -66,19 +66,6 @@ def content_of(path: Path, most: int, hint: str) -> bytes:
         raise UserError(f"can't read {path}: {error.strerror or error}", hint) from None
 
 
-def check_json(text: bytes, most_bytes: int, most_values: int) -> None:
-    """Refuses JSON with more bytes, or with more values and keys.
-
-    Raises:
-        ValueError: it has more.
-    """
-    if len(text) > most_bytes:
-        raise ValueError(f"it is larger than {most_bytes // 10**6} MB")
-    # An upper bound: signs inside texts are counted as well.
-    if sum(map(text.count, (b",", b":", b"[", b"{"))) > most_values:
-        raise ValueError(f"it has more than {most_values / 1e6:g} million values")
-
-
 MOST_JSON_BYTES = 32 << 20
 MOST_JSON_VALUES = 1_500_000
 """A Run of 100 000 flows has a meta.json of 15 MB and a million values. In Python each value takes

@@ -33,6 +33,7 @@ from sojourn.arrays import Columns, Floats, Json, Tables
 from sojourn.errors import UserError
 from sojourn.facts import Direction, ImportedFacts, SessionFlow, SessionLink, SessionPhase
 from sojourn.formats import Content, open_file
+from sojourn.formats.content import MOST_VALUES
 from sojourn.formats.file_series import Ping, Pings, counted, unique_names
 from sojourn.formats.measured import IDLE, MOST_SERIES
 from sojourn.formats.run_tables import (
@@ -89,7 +90,7 @@ class FlentMeasurement:
 
 def read(path: Path, how: MeasurementSettings | None = None) -> Run:
     """A flent file as a Run, engine "flent"."""
-    content = open_file(path, load.LARGEST_FILE)
+    content = open_file(path)
     return measurement(content).run(content, how)
 
 
@@ -654,8 +655,8 @@ def _with_gaps(answered: Sequence[Ping]) -> list[Ping]:
         highest = seq if highest is None else max(highest, seq)
         numbered.setdefault(seq, dataclasses.replace(ping, seq=seq))
     known = sorted(numbered)
-    if known and known[-1] - known[0] > load.MOST_VALUES:
-        raise ValueError(f"more than {load.MOST_VALUES / 1e6:g} million pings are missing")
+    if known and known[-1] - known[0] > MOST_VALUES:
+        raise ValueError(f"more than {MOST_VALUES / 1e6:g} million pings are missing")
     missing = sorted(set(range(known[0], known[-1])) - set(known)) if known else []
     if not missing:
         return list(numbered.values())

@@ -18,17 +18,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sojourn import sanitize
 from sojourn.arrays import Json
 from sojourn.errors import UserError
 from sojourn.formats import Content
 from sojourn_live.flent.form import VERSION
 
-LARGEST_FILE = 100_000_000
-"""Bytes, unpacked: flent's are below 20 MB."""
-MOST_VALUES = 3_000_000
-"""The most values and keys of a file. Each is a Python object of some 100 bytes. An hour of 20
-pings a second to five targets has half as many."""
 ZONE_S = 900
 """Time zones differ from UTC by multiples of this."""
 
@@ -39,10 +33,6 @@ def content(file: Content) -> Json:
     Raises:
         UserError: it is not a flent file, or it has a later version.
     """
-    try:
-        sanitize.check_json(file.data, LARGEST_FILE, MOST_VALUES)
-    except ValueError as error:
-        raise damaged(file.path, str(error)) from None
     raw = file.json
     if raw is None:
         raise damaged(file.path, file.not_json)

@@ -25,8 +25,6 @@ from sojourn_live.measure.planned import SessionPlan
 
 FORMAT = "sojourn-probe 1"
 SUFFIX = ".json"
-LARGEST_FILE = 100_000_000
-"""Bytes. A measurement of forty seconds with four streams has 0.5 MB."""
 TABLES_OF_A_SESSION = ("probe", "flow", "flows", "queue", "links", "engine", *EMPTY)
 
 
@@ -52,7 +50,7 @@ class ProbeMeasurement:
 
 def read(path: Path, how: MeasurementSettings | None = None) -> Run:
     """The Run of a file of sojourn-probe, with one repeat."""
-    content = open_file(path, LARGEST_FILE)
+    content = open_file(path)
     return measurement(content).run(content, how)
 
 
@@ -80,8 +78,6 @@ def _damaged(path: Path, why: str) -> UserError:
 
 def _load(content: Content) -> Json:
     path = content.path
-    if len(content.data) > LARGEST_FILE:
-        raise _damaged(path, f"it is larger than {LARGEST_FILE // 10**6} MB")
     raw = content.json
     if raw is None:
         raise _damaged(path, content.not_json)

@@ -18,6 +18,8 @@ from sojourn.formats.measured import FileMeasurement
 
 _PING = re.compile(r"ping(\d+)$")
 MOST_ROWS = 200_000
+_CHUNK = 1 << 16
+"""Bytes that the parser gets at once: it copies them."""
 
 
 def _is_xml(content: Content) -> bool:
@@ -25,18 +27,21 @@ def _is_xml(content: Content) -> bool:
 
 
 def _read_xml(content: Content) -> FileMeasurement:
+    database = _Database()
+    parser = ElementTree.XMLParser(target=database)
     try:
-        root = ElementTree.fromstring(content.text.encode())
+        for first in range(0, len(content.data), _CHUNK):
+            parser.feed(content.data[first : first + _CHUNK])
+        parser.close()
     except ElementTree.ParseError as error:
         raise FileFormatError(f"its XML is damaged: {error}") from None
-    step, updated = int(_text(root, "step")), int(_text(root, "lastupdate"))
-    names = [_text(source, "name") for source in root.findall("ds")]
+    step, updated = int(database.text("step")), int(database.text("lastupdate"))
+    names, rows = database.names, database.rows
     probes = [at for at, name in enumerate(names) if _PING.match(name)]
     if not probes or "loss" not in names:
         raise FileFormatError("it is not SmokePing's: it has no sources `loss`, `ping1`, ...")
-    rows = _rows(root)
-    if len(rows) > MOST_ROWS:
-        raise FileFormatError(f"it has more than {MOST_ROWS} rows")
+    if rows is None:
+        raise FileFormatError("it has no archive of averages with a row for each step")
     last = updated - updated % step
     loss = names.index("loss")
     pings = Pings("SmokePing")
@@ -65,22 +70,68 @@ def _read_xml(content: Content) -> FileMeasurement:
     )
 
 
-def _text(element: ElementTree.Element, name: str) -> str:
-    found = element.findtext(name)
-    if found is None:
-        raise FileFormatError(f"it has no <{name}>")
-    return found.strip()
+class _Database:
+    """The target of an XML parser: keeps the sources' names and the rows of the finest archive.
+
+    The archives of coarser steps are many times as large, so no tree is built.
+    """
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.rows: list[list[float]] | None = None
+        self._path: list[str] = []
+        self._text = ""
+        self._texts: dict[str, str] = {}
+        """The last text of each element whose path `_TEXTS` has."""
+        self._row: list[float] | None = None
+        """The row that is being read, of the finest archive."""
+
+    def text(self, path: str) -> str:
+        """The text of the element."""
+        found = self._texts.get(f"rrd/{path}")
+        if found is None:
+            raise FileFormatError(f"it has no <{path}>")
+        return found
+
+    def start(self, tag: str, _attributes: object) -> None:
+        self._path.append(tag)
+        self._text = ""
+        place = "/".join(self._path) if len(self._path) <= _DEEPEST else ""
+        if place == "rrd/rra/database" and self.rows is None and self._is_finest():
+            self.rows = []
+        elif place == "rrd/rra/database/row" and self.rows is not None and self._is_finest():
+            self._row = []
+
+    def _is_finest(self) -> bool:
+        return (self.text("rra/cf"), self.text("rra/pdp_per_row")) == ("AVERAGE", "1")
+
+    def data(self, text: str) -> None:
+        self._text += text
+
+    def end(self, _tag: str) -> None:
+        place = "/".join(self._path) if len(self._path) <= _DEEPEST else ""
+        text = self._text.strip()
+        if place == "rrd/ds/name":
+            self.names.append(text)
+        elif place in _TEXTS:
+            self._texts[place] = text
+        elif place == "rrd/rra/database/row/v" and self._row is not None:
+            self._row.append(float(text or "nan"))
+        elif place == "rrd/rra/database/row" and self._row is not None and self.rows is not None:
+            if len(self.rows) == MOST_ROWS:
+                raise FileFormatError(f"it has more than {MOST_ROWS} rows")
+            self.rows.append(self._row)
+            self._row = None
+        self._text = ""
+        self._path.pop()
+
+    def close(self) -> None:
+        """Nothing: the parser asks for it."""
 
 
-def _rows(root: ElementTree.Element) -> list[list[float]]:
-    """The rows of the archive of averages with a row for each step."""
-    for archive in root.findall("rra"):
-        if _text(archive, "cf") == "AVERAGE" and _text(archive, "pdp_per_row") == "1":
-            return [
-                [float(value.text or "nan") for value in row.findall("v")]
-                for row in archive.findall("database/row")
-            ]
-    raise FileFormatError("it has no archive of averages with a row for each step")
+_TEXTS = ("rrd/step", "rrd/lastupdate", "rrd/rra/cf", "rrd/rra/pdp_per_row")
+_DEEPEST = 5
+"""The number of elements from the root to a value: rrd/rra/database/row/v."""
 
 
 FORMATS = (
