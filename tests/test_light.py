@@ -22,8 +22,6 @@ SLOW = (
     *("numba", "numpy", "polars", "pyroute2", "rich", "sojourn._core", "sqlite3", "ssl", "tarfile"),
 )  # fmt: skip
 """Modules whose import takes about as long as a whole light command."""
-FINDERS = ["email", "importlib.metadata"]
-"""Modules that find the other packages for the help and the lists: 0.04 CPU s."""
 SCENARIO = """
 duration = "2 s"
 warmup = "1 s"
@@ -123,7 +121,7 @@ def test_a_light_command_imports_nothing_slow(
 ) -> None:
     ended, found, _ = imported[name]
     # The extension contains the version, and all later commands need it.
-    needed = {"the version": ["sojourn._core"], "the help": FINDERS}
+    needed = {"the version": ["sojourn._core"]}
     assert found == needed.get(name, [])
     # Without a guest the exit status of `kernel status` is 1.
     assert (ended == 2) == (name in REFUSED)
@@ -144,7 +142,7 @@ def test_what_lists_imports_nothing_that_runs() -> None:
     assert "fq_codel" in done.stdout
     runs = {f"sojourn.{name}" for name in ("engine.runs", "metrics", "own.compiled", "records")}
     runs.add("msgspec")
-    assert not (runs | {*SLOW} - {"sojourn._core", *FINDERS}) & {*done.stderr.split()}
+    assert not (runs | {*SLOW} - {"sojourn._core"}) & {*done.stderr.split()}
 
 
 @pytest.mark.parametrize(
@@ -163,7 +161,7 @@ def test_a_verb_of_the_core_looks_for_no_other_package(words: list[str], tmp_pat
         text=True,
         check=True,
     )
-    assert ("importlib.metadata" in done.stderr.split()) == (words == ["nope"])
+    assert ("sojourn_live.extra" in done.stderr.split()) == (words == ["nope"])
 
 
 def test_what_completes_a_word_imports_nothing_slow(tmp_path: Path) -> None:

@@ -61,10 +61,17 @@ def test_what_was_hidden_is_the_same_when_it_is_seen_again() -> None:
     hidden.hide(["sojourn_live"])
     with pytest.raises(ModuleNotFoundError, match="sojourn_live"):
         import_module("sojourn_live.extra")
-    assert "live" not in {point.name for point in entry_points(group=extras.GROUP)}
+    assert "sojourn-live" not in {extra.name for extra in extras.installed()}
     hidden.hide([])
     assert import_module("sojourn_live") is sojourn_live
-    assert "live" in {point.name for point in entry_points(group=extras.GROUP)}
+    assert "sojourn-live" in {extra.name for extra in extras.installed()}
+
+
+def test_the_packages_are_those_that_importlib_metadata_finds() -> None:
+    hidden.hide([])
+    theirs = {point.name: point.value for point in entry_points(group=extras.GROUP)}
+    assert extras._entry_points() == theirs
+    assert set(theirs) == {"live", "papers"}
 
 
 def test_the_engine_s_name_is_not_the_whole_build_s() -> None:

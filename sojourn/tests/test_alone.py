@@ -42,13 +42,6 @@ def test_no_test_of_this_package_can_import_another(name: str) -> None:
         importlib.import_module(name)
 
 
-def test_another_finder_of_packages_finds_none_either() -> None:
-    # dask imports importlib_metadata, which replaces Python's own finder.
-    pytest.importorskip("importlib_metadata")
-    extras.installed.cache_clear()
-    assert extras.installed() == ()
-
-
 def test_what_a_test_starts_can_t_either() -> None:
     program = """
 import importlib.util

@@ -215,7 +215,6 @@ _FAILED = re.compile(r"^Command failed -:(\d+)$", re.MULTILINE)
 """tc's error for a line of its -batch."""
 
 
-@functools.cache
 def _refusal(there: Way, line: str) -> str | None:
     """Why tc can't apply this line to a device; None if it can."""
     return _words(there, f"{_PAIR} && tc {line}")
@@ -242,6 +241,7 @@ def _refused(there: Way, lines: Sequence[str]) -> set[str]:
     return {line for line in lines if _refusal(there, line)}
 
 
+@functools.cache
 def _words(there: Way, script: str) -> str | None:
     """The error of a script in a temporary namespace; None if it succeeds."""
     try:
