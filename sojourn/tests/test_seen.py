@@ -168,6 +168,112 @@ def test_a_capture_is_sent_again_in_its_directions(case: Case, tmp_path: Path) -
     assert arrived == {"down": sum(counts.values()) - up, "up": up}
 
 
+# ------------------------------------------------------------------------------------------- QUIC
+
+NEAR_S, FAR_S = 0.002, 0.02
+"""From the client to the capture, and from there to the server; each way."""
+
+
+def quic(
+    *, near: bool = True, spin: str = "both", swapped: int = 0, length_s: float = 2.0
+) -> list[tuple[float, bytes]]:
+    """Packets of a QUIC connection where they are captured. Both ends send every millisecond. From the
+    second second on packets wait 30 ms on their way to the server. `near`: the client is the near end."""
+    rng = random.Random(1)
+    arrivals: list[tuple[float, int, int]] = []
+    values = [0, 0]
+    frames = []
+    steps = round(length_s * 1000)
+    for step in range(steps):
+        now = step / 1000
+        for at, end, value in [each for each in arrivals if each[0] <= now]:
+            arrivals.remove((at, end, value))
+            values[end] = value if end else 1 - value
+        for end in (0, 1):
+            value = values[end]
+            if spin == "random":
+                value = rng.randrange(2)
+            elif end and spin == "client":
+                value = 0
+            waits = 0.03 if end == 0 and now >= 1 else 0.0
+            seen_at = now + (FAR_S if end else NEAR_S)
+            arrivals.append((now + NEAR_S + FAR_S + waits, 1 - end, value))
+            first = 0xC3 if step == 0 else 0x41 | value << 5
+            version = (1).to_bytes(4, "big") if step == 0 else b"\x99\x99\x99\x99"
+            frames.append(
+                (seen_at, _datagram(bool(end) == near, bytes([first]) + version + bytes(95)))
+            )
+    frames.sort(key=lambda each: each[0])
+    for _ in range(swapped):
+        at = rng.randrange(len(frames) - 3)
+        (first_s, first_frame), (later_s, later_frame) = frames[at], frames[at + 3]
+        frames[at], frames[at + 3] = (first_s, later_frame), (later_s, first_frame)
+    return frames
+
+
+def _datagram(down: bool, payload: bytes) -> bytes:
+    ours, theirs = bytes([192, 168, 1, 2]), bytes([9, 9, 9, 9])
+    ends = theirs + ours if down else ours + theirs
+    ports = (443, 5000) if down else (5000, 443)
+    size = 28 + len(payload)
+    return (
+        struct.pack(">BBHIBBH", 0x45, 0, size, 0, 64, 17, 0) + ends + struct.pack(">HHHH", *ports, size - 20, 0) + payload
+    )  # fmt: skip
+
+
+def _looked_at(frames: list[tuple[float, bytes]], folder: Path) -> FileMeasurement:
+    head = struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 101)
+    (folder / "quic.pcap").write_bytes(head + b"".join(
+        struct.pack("<IIII", 100 + int(at), round(at % 1 * 1e9), len(frame), len(frame)) + frame for at, frame in frames
+    ))  # fmt: skip
+    return seen.measurement(formats.open_file(folder / "quic.pcap"))
+
+
+@pytest.mark.parametrize("swapped", [0, 40])
+@pytest.mark.parametrize("near", [True, False])
+def test_the_spin_bit_s_rtts_are_those_of_the_line(
+    near: bool, swapped: int, tmp_path: Path
+) -> None:
+    measured = _looked_at(quic(near=near, swapped=swapped), tmp_path)
+    whole, to_far, to_near = measured.pings[:3]
+    assert (whole.name, to_far.name) == (
+        "9.9.9.9:443 QUIC",
+        "9.9.9.9:443 QUIC, from here to 9.9.9.9",
+    )
+    rtt, halves = 2e3 * (NEAR_S + FAR_S), (2e3 * FAR_S, 2e3 * NEAR_S)
+    client_near = halves if near else halves[::-1]
+    for pings, base in zip((whole, to_far, to_near), (rtt, *client_near), strict=True):
+        idle = [ping.rtt_ms for ping in pings.sent if ping.t < 0.9]
+        # Each end answers with its next packet, at most a millisecond later. A packet that changed
+        # places with one three packets later is off by two milliseconds.
+        assert base - 0.1 <= np.median(idle) <= base + 2.1
+        assert len(idle) > 10
+    loaded = [ping.rtt_ms for ping in whole.sent if ping.t > 1.2]
+    assert np.median(loaded) == pytest.approx(rtt + 30, abs=2.1)
+    up, down = measured.streams
+    assert (up.name, down.name) == ("9.9.9.9:443 QUIC up", "9.9.9.9:443 QUIC down")
+    assert up.delivered[-1] == down.delivered[-1] == 2000 * 100
+
+
+@pytest.mark.parametrize("spin", ["random", "client"])
+def test_a_spin_bit_that_does_not_spin_has_no_rtt(spin: str, tmp_path: Path) -> None:
+    measured = _looked_at(quic(spin=spin), tmp_path)
+    assert measured.pings == []
+    assert len(measured.streams) == 2
+
+
+def test_a_connection_of_quic_that_began_before_the_capture_is_known_by_its_port(
+    tmp_path: Path,
+) -> None:
+    later = [each for each in quic() if each[0] > 0.1]
+    assert len(_looked_at(later, tmp_path).streams) == 2
+    other = [(at, frame.replace(b"\x01\xbb", b"\x01\xbc")) for at, frame in later]
+    with pytest.raises(
+        formats.FileFormatError, match="neither a connection of TCP or QUIC nor a ping"
+    ):
+        _looked_at(other, tmp_path)
+
+
 # ------------------------------------------------------------------------------------- link types
 
 UDP4 = bytes([0x45, 0xB9, 0, 60, 0, 0, 0x40, 0, 64, 17, 0, 0, 192, 168, 1, 2, 203, 0, 113, 9]) + struct.pack(">HHHH", 5000, 443, 40, 0)  # fmt: skip
@@ -292,4 +398,4 @@ def test_damaged_blocks_and_headers_are_read_or_refused(case: Case, tmp_path: Pa
         try:
             seen.measurement(content).run(content)
         except formats.FileFormatError as error:
-            assert "neither a TCP connection nor a ping" in str(error)
+            assert "neither a connection of TCP or QUIC nor a ping" in str(error)

@@ -2,10 +2,11 @@
 
 Link types: Ethernet with VLAN tags, MPLS labels and PPPoE, Linux's cooked frames of both versions, bare
 IP, BSD loopback, PPP, IEEE 802.11 with and without radiotap, Apple's PKTAP, Solaris' ipnet. Frames of
-other types are counted. Of a packet IP and TCP are read, or the ports, or an ICMP echo.
+other types are counted. Of a packet IP and TCP are read, or the ports and the bits of QUIC that are not
+encrypted, or an ICMP echo.
 
 Formats: draft-ietf-opsawg-pcapng, draft-ietf-opsawg-pcap, tcpdump.org/linktypes.html, RFC 791, RFC 8200,
-RFC 9293, RFC 7323, RFC 3032 (MPLS), RFC 2516 (PPPoE).
+RFC 9293, RFC 7323, RFC 3032 (MPLS), RFC 2516 (PPPoE), RFC 9000 section 17 and RFC 9369 (QUIC).
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ MOST_PACKETS = 2_000_000
 LONGEST_BLOCK = 16 << 20
 ICMP, TCP, UDP, ICMP6 = 1, 6, 17, 58
 FIN, SYN, RST, ACK = 1, 2, 4, 16
+QUIC_VERSIONS = (1, 0x6B3343CF)
+LONG_HEADER, SPIN_0, SPIN_1 = 1, 2, 3
 _V4, _V6 = 0x0800, 0x86DD
 _BY_VERSION = -1
 """In place of an EtherType: the first four bits say which IP it is."""
@@ -81,7 +84,7 @@ class Packets:
     ds: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
     """DSCP and ECN."""
     payload: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
-    """Bytes behind TCP's header; 0 of others."""
+    """Bytes behind the header of TCP or UDP; 0 of others."""
     flags: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
     seq: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
     """TCP's, or an echo's."""
@@ -91,11 +94,27 @@ class Packets:
     tsecr: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
     echo: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
     """1: an ICMP echo request; 2: a reply; 0: neither."""
+    quic: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
+    """A UDP datagram that may be QUIC: `LONG_HEADER` of a known version, or a short header by its spin
+    bit, `SPIN_0` or `SPIN_1`; 0: neither. Any other protocol's datagram may look like a short header."""
     unread: Counter[str] = field(default_factory=Counter)
     """Frames that were not read, by the name of their link type or the reason."""
 
 
-COLUMNS = ("t_ns", "flow", "size", "ds", "payload", "flags", "seq", "ack", "tsval", "tsecr", "echo")
+COLUMNS = (
+    "t_ns",
+    "flow",
+    "size",
+    "ds",
+    "payload",
+    "flags",
+    "seq",
+    "ack",
+    "tsval",
+    "tsecr",
+    "echo",
+    "quic",
+)
 
 
 def read(stream: BinaryIO) -> Packets:
@@ -439,14 +458,28 @@ def _ip(
     return key, {
         "size": size,
         "ds": ds,
-        "payload": np.where(tcp, np.maximum(size - (above - at) - header, 0), zero),
+        "payload": np.select(
+            [tcp, udp], [np.maximum(size - (above - at) - each, 0) for each in (header, 8)], 0
+        ),
         "flags": np.where(tcp, _u8(frames, above + 13), zero),
         "seq": np.select([tcp, echoed], [_u32(frames, above + 4), _u16(frames, above + 6)], 0),
         "ack": np.where(tcp, _u32(frames, above + 8), zero),
         "tsval": tsval,
         "tsecr": tsecr,
         "echo": np.where(echoed, np.where(request, 1, 2), zero),
+        "quic": np.where(udp & (size >= above - at + 8 + 20), _quic(frames, above + 8), zero),
     }
+
+
+def _quic(frames: _Frames, at: Int64s) -> Int64s:
+    """The kind of QUIC packet that begins here (RFC 9000 sections 17.2 and 17.3.1; those of 20 bytes or
+    more)."""
+    first = _u8(frames, at)
+    known = np.isin(_u32(frames, at + 1), QUIC_VERSIONS)
+    short = np.where(first & 0x20, SPIN_1, SPIN_0)
+    return np.select(
+        [(first & 0xC0 == 0xC0) & known, first & 0xC0 == 0x40], [LONG_HEADER, short], 0
+    )
 
 
 def _timestamps(

@@ -18,7 +18,7 @@ from sojourn.formats import packets
 from sojourn.formats.content import Content
 from sojourn.formats.file_series import unique_names
 from sojourn.formats.format import FileFormatError
-from sojourn.formats.packets import Ends, Int64s, Packets
+from sojourn.formats.packets import Int64s, Packets
 from sojourn.formats.texts import GUESSED_DELAY, TO_RUN, Texts
 from sojourn.records import pcapng
 from sojourn.sanitize import plain, toml
@@ -240,8 +240,3 @@ def _pieces(size: int) -> list[int]:
     """The packets of a packet that segmentation offload made."""
     whole, rest = divmod(size, MTU)
     return [MTU] * whole + ([max(rest, LEAST)] if rest or not whole else [])
-
-
-def name_of(ends: Ends) -> str:
-    """A conversation's name: its far end."""
-    return f"{ends.target}:{ends.target_port}" if ends.protocol == packets.TCP else ends.target

@@ -7,12 +7,17 @@ the whole includes a queue on either side, and the queue in front of this place 
 Without timestamps the far half is the time from a segment to the ACK that covers it, of segments that
 were not sent again (Karn). An ICMP echo has the half from here.
 
-A stream is what a sender sent, by sequence numbers. A segment below the highest one so far was sent
-again, or overtaken.
+QUIC's client inverts the spin bit in each round trip and its server reflects it (RFC 9000 section
+17.4), so an edge of one side here and the edge of the other that follows are a half. Where a sender
+pauses, its pause is in the half (RFC 9312 section 4.2).
+
+A stream is what a sender sent: of TCP by sequence numbers, where a segment below the highest one so
+far was sent again, or overtaken; of QUIC by the bytes of its datagrams, which hide what is sent again.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -43,18 +48,27 @@ NEAR_QUEUE_NS = 5_000_000
 """If a bulk upload's RTT on this side of the capture exceeds its minimum by more at the median, the
 queue is on this side."""
 MOST_PHASES = 20
+_HTTPS = 443
+_LEAST_EDGES = 8
+"""Edges of the spin bit: four round trips."""
 LOST_AFTER_NS = 10**9
 """An echo request in the last second may still be answered."""
 
 
 @dataclass(frozen=True)
 class _Conversation:
-    """A TCP connection: the rows of its packets in each direction."""
+    """A connection of TCP or QUIC: the rows of its packets in each direction."""
 
     ends: Ends
     """From the near end."""
     out: Int64s
     back: Int64s
+
+    @property
+    def name(self) -> str:
+        """Its far end."""
+        quic = "" if self.ends.protocol == packets.TCP else " QUIC"
+        return f"{self.ends.target}:{self.ends.target_port}{quic}"
 
 
 def measurement(content: Content) -> FileMeasurement:
@@ -62,7 +76,7 @@ def measurement(content: Content) -> FileMeasurement:
 
     Raises:
         UserError: it can't be unpacked.
-        FileFormatError: it is not a capture, or has neither TCP nor a ping.
+        FileFormatError: it is not a capture, or has neither TCP, QUIC nor a ping.
     """
     if not content.is_capture:
         raise FileFormatError("it is not a capture: give pcapng or pcap, as tcpdump writes it")
@@ -77,18 +91,22 @@ def measurement(content: Content) -> FileMeasurement:
     halves: list[Pings] = []
     near_queue = False
     for one in conversations:
-        far, near = _half(found, one.out, one.back), _half(found, one.back, one.out)
+        far, near = _halves(found, one)
         whole = _joined(far, near)
         for way, sent, acks in (("up", one.out, one.back), ("down", one.back, one.out)):
-            stream = _stream(found, sent, acks, "up" if way == "up" else "down", zero)
+            to: Direction = "up" if way == "up" else "down"
+            if one.ends.protocol == packets.TCP:
+                stream = _stream(found, sent, acks, to, zero)
+            else:
+                stream = _datagrams(found, sent, to, zero)
             if stream is not None and len(streams) < MOST_STREAMS:
-                stream.name = f"{resent.name_of(one.ends)} {way}"
+                stream.name = f"{one.name} {way}"
                 stream.srtt_ms = _on_times(whole, stream.t, zero)
                 streams.append(stream)
                 if way == "up" and len(near[2]):
                     waited_ns = float(np.median(near[2])) - float(near[2].min())
                     near_queue |= waited_ns > NEAR_QUEUE_NS
-        name = resent.name_of(one.ends)
+        name = one.name
         if len(wholes) < MOST_TARGETS and len(whole[0]):
             wholes.append(_pings(name, whole, zero))
             halves.append(_pings(f"{name}, from here to {one.ends.target}", far, zero))
@@ -97,7 +115,7 @@ def measurement(content: Content) -> FileMeasurement:
             halves.append(_pings(f"{name}, from here to {one.ends.target}", far, zero))
     echoes = _echoes(found, rows, ours, zero)
     if not (streams or wholes or halves or echoes):
-        raise FileFormatError("it has neither a TCP connection nor a ping")
+        raise FileFormatError("it has neither a connection of TCP or QUIC nor a ping")
     # A ping that passed the queue before it was captured doesn't show it: a conversation does.
     targets = [*wholes, *echoes, *halves] if near_queue and wholes else [*echoes, *wholes, *halves]
     if near_queue and echoes:
@@ -112,12 +130,13 @@ def measurement(content: Content) -> FileMeasurement:
 
 
 def _conversations(found: Packets, rows: Sequence[Int64s], ours: set[str]) -> list[_Conversation]:
-    """TCP connections, the largest first."""
+    """Connections of TCP and QUIC, the largest first."""
     numbers = {ends: number for number, ends in enumerate(found.flows)}
     none = np.zeros(0, np.int64)
     seen: dict[Ends, _Conversation] = {}
+    quic = _quic_flows(found)
     for number, ends in enumerate(found.flows):
-        if ends.protocol != packets.TCP:
+        if ends.protocol != packets.TCP and not {ends, ends.back} & quic:
             continue
         near = ends if ends.source in ours else ends.back
         if near in seen:
@@ -132,6 +151,22 @@ def _conversations(found: Packets, rows: Sequence[Int64s], ours: set[str]) -> li
     )
 
 
+def _quic_flows(found: Packets) -> set[Ends]:
+    """The flows with a long header of QUIC, and those at its usual port whose packets all may be QUIC:
+    of a connection that is older than the capture."""
+    flows = set()
+    count = len(found.flows)
+    long = np.bincount(found.flow[found.quic == packets.LONG_HEADER], minlength=count)
+    # Packets below 20 bytes are not looked at.
+    other = np.bincount(found.flow[(found.quic == 0) & (found.payload >= 20)], minlength=count)
+    short = np.bincount(found.flow[found.quic > packets.LONG_HEADER], minlength=count)
+    for number, ends in enumerate(found.flows):
+        usual = _HTTPS in (ends.source_port, ends.target_port)
+        if long[number] or (usual and short[number] and not other[number]):
+            flows.add(ends)
+    return flows
+
+
 def _unwrapped(values: Int64s) -> Int64s:
     """Sequence numbers modulo 2^32 as a line."""
     steps = np.diff(values, prepend=values[:1])
@@ -142,6 +177,58 @@ def _unwrapped(values: Int64s) -> Int64s:
 _Samples = tuple[Int64s, Int64s, Int64s]
 """When each began, when it ended, and the time in between, ns; in order of beginning."""
 _NONE: _Samples = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+def _halves(found: Packets, one: _Conversation) -> tuple[_Samples, _Samples]:
+    """From here to the far end and back, and from here to the near end and back."""
+    if one.ends.protocol == packets.TCP:
+        return _half(found, one.out, one.back), _half(found, one.back, one.out)
+    return _by_spin_bit(found, one)
+
+
+def _by_spin_bit(found: Packets, one: _Conversation) -> tuple[_Samples, _Samples]:
+    edges = sorted(
+        (at, side, value) for side, rows in enumerate((one.out, one.back)) for at, value in _edges(found, rows)
+    )  # fmt: skip
+    # Either end may be the client. With the wrong one nearly every second edge is out of turn.
+    unused, halves = min(
+        (_in_turn(edges, client) for client in (0, 1)), key=lambda followed: followed[0]
+    )
+    used = len(edges) - unused
+    # An endpoint that does not spin sets the bit at random: as many edges are out of turn as in it.
+    if used < _LEAST_EDGES or unused > used / 4:
+        return _NONE, _NONE
+    far, near = (np.array(half, np.int64).reshape(-1, 2) for half in halves)
+    return _ordered(far[:, 0], far[:, 1]), _ordered(near[:, 0], near[:, 1])
+
+
+def _edges(found: Packets, rows: Int64s) -> list[tuple[int, int]]:
+    """When the spin bit of one direction changed, and to what."""
+    rows = rows[found.quic[rows] > packets.LONG_HEADER]
+    values = found.quic[rows] - packets.SPIN_0
+    changed = np.flatnonzero(np.diff(values)) + 1
+    return list(zip(found.t_ns[rows[changed]].tolist(), values[changed].tolist(), strict=True))
+
+
+def _in_turn(
+    edges: Sequence[tuple[int, int, int]], client: int
+) -> tuple[int, tuple[list[tuple[int, int]], list[tuple[int, int]]]]:
+    """How many edges are out of turn, as those of packets that were overtaken; and the times from an
+    edge of the near side (0) to the next one of the far side (1), and the reverse."""
+    halves: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+    unused = 0
+    last: tuple[int, int, int] | None = None
+    for edge in edges:
+        at, side, value = edge
+        if last is None:
+            last = edge
+        # The server takes the client's value, the client inverts the server's.
+        elif side != last[1] and (value == last[2]) == (side != client):
+            halves[last[1]].append((last[0], at))
+            last = edge
+        else:
+            unused += 1
+    return unused, halves
 
 
 def _half(found: Packets, sent: Int64s, replies: Int64s) -> _Samples:
@@ -280,6 +367,21 @@ def _stream(found: Packets, sent: Int64s, acks: Int64s, way: Direction, zero: in
     stream.delivered[0] = 0.0
     stream.retransmits = again[at].astype(float).tolist()
     stream.inflight = inflight
+    return stream
+
+
+def _datagrams(found: Packets, sent: Int64s, way: Direction, zero: int) -> Stream | None:
+    """The bytes of one direction's datagrams every 100 ms; None: they are too few."""
+    if sent.size < 2 or found.payload[sent].sum() < LEAST_BYTES:
+        return None
+    times = found.t_ns[sent]
+    grid = np.arange(times[0], times[-1] + GRID_NS, GRID_NS)
+    at = np.searchsorted(times, grid, side="right") - 1
+    stream = Stream("", way)
+    stream.t = ((grid - zero) / 1e9).tolist()
+    stream.delivered = np.cumsum(found.payload[sent])[at].astype(float).tolist()
+    stream.delivered[0] = 0.0
+    stream.retransmits = [math.nan] * len(stream.t)
     return stream
 
 
