@@ -1,5 +1,5 @@
-"""Writes the parts of the pages that come from declarations in the code and from recorded runs; a
-test compares them with both.
+"""Writes the parts of the pages that come from declarations in the code and from recorded runs. A
+test compares the pages with the declarations and the records.
 
 python docs/generate.py          from the declarations and records: seconds
 python docs/generate.py --all    simulates the records again first: the tables of docs/validation.md
@@ -35,7 +35,8 @@ DEMO = "tutorial.md"
 """The page that runs `make demo`; the picture shows its Runs."""
 
 WHOLE = ": whole"
-"""The end of the names of CONTRIBUTING.md's entries of benches/first_minute.py's times."""
+"""Entries of benches/first_minute.py whose names end with this are in CONTRIBUTING.md, not in
+docs/performance.md."""
 
 _INTRODUCTION = """\
 # Tables

@@ -159,7 +159,7 @@ class FindingsNumbers(TypedDict):
     """The samples of a 95 % interval: whole repeats, or blocks of time within a phase."""
     rows: list[MeasuredPhase]
     others: dict[str, dict[str, SpreadNumbers]]
-    """RTTs by target and phase; `target` is one of the targets."""
+    """RTTs of all targets, by target and phase. The key `target` names one of these."""
     buffers: list[StandingQueue]
     places: list[QueuePlace]
     scores: list[MeasuredScore]
@@ -216,7 +216,7 @@ class ChangesOutput(TypedDict):
 
     schema: str
     comparisons: list[BeforeAfterNumbers]
-    """Each measurement but the first against the first."""
+    """The first measurement compared with each of the others."""
 
 
 class HistoryEntry(TypedDict):
