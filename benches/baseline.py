@@ -1,4 +1,4 @@
-"""Checks that a change which should alter no result alters none.
+"""Checks that results are the same before and after a change.
 
     python benches/baseline.py keep before.json     one seed of each example and the set
     python benches/baseline.py check before.json    repeats that and prints differences

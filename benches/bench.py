@@ -248,7 +248,8 @@ def quick() -> list[Case]:
 
 
 def scale(only: str | None) -> list[Case]:
-    """Returns the cases of --scale; one that finds a limit only if `only` names it."""
+    """Returns the cases of --scale. A case that finds a limit is among them only if `only` names
+    it."""
     import sojourn
 
     hour = sojourn.load(ROOT / "scenarios" / "home-uplink.toml").with_({"duration": "1 h"})

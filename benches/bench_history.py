@@ -6,8 +6,8 @@ distribution: a busy machine causes outliers. The estimate is the median of the 
 repeat to each old one (Hodges-Lehmann), with Moses' interval for 99 %. Reaching 99 % takes at least
 five repeats on each side. With five, a change is reported only if the two sides don't overlap.
 
-Where both runs have the same peer, a repeat counts as its ratio to the peer's in the same round.
-Then a machine that is slower as a whole shows no change. Without a peer it shows one.
+If both runs have the same peer, each repeat is divided by the peer's of the same round. Then a
+machine that is slower as a whole does not look like a change. Without a peer it does.
 
 Instruction counts have hardly any noise: more than 0.5 % is a change.
 """
@@ -30,7 +30,7 @@ FILE = ROOT / "build" / "bench" / "history.jsonl"
 CONFIDENCE = 0.99
 INSTRUCTIONS = 0.005
 PEERS = ("ns-2", "ns-3")
-"""The peers that repeats are paired by: the first that both runs have."""
+"""Repeats are divided by those of the first of these peers that both runs have."""
 
 Entry = dict[str, Any]
 """The result of one benchmark run, made by bench.py."""

@@ -1,7 +1,7 @@
 """Generates large scenarios for bench.py: many flows, fast links, many links, an hour.
 
-With many flows the share per flow stays at 1 Mbit/s, of which 100 ms are 8 packets. The queue's
-limit grows with the rate, so that CoDel decides and not the limit.
+With many flows the share per flow stays at 1 Mbit/s: 8 packets in 100 ms. The queue's limit grows
+with the rate, so that CoDel decides and not the limit.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ It also kills a worker in the middle of a thousand short runs.
     python benches/cluster.py --runs 50 --short 200 --json
 
 Each worker is a process of one thread, so two workers need two idle cores. It prints the wall
-times, and the CPU time per seed of the client and of the workers. It also prints the speed-up by
-the second worker (1.7 is wanted, on an idle machine). The ratio of these two CPU times is the
+times, and the speed-up by the second worker (1.7 is wanted, on an idle machine). It also prints the
+CPU time per seed of the client and of the workers. The workers' divided by the client's is the
 number of workers that one client can keep busy. The exit status is 1 if a seed is missing or
 differs from a run without a cluster. No time is asserted.
 """

@@ -47,7 +47,7 @@ EXTENSION = "extension"
 CACHES = ("CARGO_TARGET_DIR", "CARGO_BUILD_BUILD_DIR", "CARGO_BUILD_TARGET_DIR", "MYPY_CACHE_DIR")
 """Variables that would reuse the builds of another clone."""
 WRAPPER = """#!/usr/bin/env bash
-# Of each crate: when it was compiled, the CPU seconds, and where its manifest lies.
+# Logs for each crate the time when it was compiled, its CPU seconds, and the folder of its manifest.
 TIMEFORMAT='%U %S'
 exec 3>&1 4>&2
 spent=$( { time "$@" >&3 2>&4; } 2>&1 ); status=$?

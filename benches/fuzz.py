@@ -77,7 +77,7 @@ def either(*makes: Make) -> Make:
 
 
 def law(draw: Callable[[random.Random], tuple[str, str]]) -> Make:
-    """A quantity that each flow draws: a law of two values."""
+    """A quantity that each flow draws: a fixed value, or a distribution between two values."""
 
     def make(rng: random.Random) -> str:
         low, high = draw(rng)
@@ -398,7 +398,8 @@ def child(path: Path, cpu_s: float) -> None:
         reached: Callable[[int], bool] | None = None,
         *own: Any,
     ) -> _core.SeedTables:
-        # The CPU time so far went into compiling the user's own code, too.
+        # The CPU limit without progress starts here: until now the process may have compiled the
+        # user's own code.
         before, passed["since"] = passed["ns"], time.process_time()
         passed["since"] = time.process_time()
 
@@ -408,7 +409,8 @@ def child(path: Path, cpu_s: float) -> None:
             return reached is None or reached(now_ns)
 
         tables = simulate(realised, notes, *own)
-        # Only writing the results is left, whose time grows with their size.
+        # Only the results remain to be written. Large results take long, which is not a lack of
+        # progress.
         passed.update(ns=passed["ns"] + 1, since=math.inf)
         return tables
 

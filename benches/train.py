@@ -2,8 +2,8 @@
 congestion control of the simulator.
 
 The build under this program counts how often each branch is taken. The next build is laid out by
-the counts (`pgo-command` in pyproject.toml). The benchmark's cases are not among the scenarios, so
-what they gain is what other scenarios gain.
+the counts (`pgo-command` in pyproject.toml). The benchmark's cases are not among these scenarios,
+so their gain shows that of scenarios without training.
 """
 
 from __future__ import annotations

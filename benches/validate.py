@@ -203,9 +203,9 @@ def _adt(simulator: str, name: str, base: str, settings: Settings) -> Case:
 
 
 MECHANISMS = {
-    "H": "ns-3 halves what is in flight without SACKed segments, we cwnd as Linux does",
+    "H": "ns-3 halves the segments in flight without SACKed ones; we halve cwnd, as Linux does",
     "P": "ns-3's PRR keeps the window up for the first half of a recovery",
-    "F": "ns-3 lets the ACK that ends a recovery grow the window by all it covers",
+    "F": "in ns-3 the ACK that ends a recovery grows the window by all that it acknowledges",
     "I": "ns-2's RED truncates an idle period to whole packets, and rounding errors lose one packet",
     "S": "ns-2's Sack1 counts lost segments as in flight until a partial ACK",
     "C": "which flows share an fq_codel queue",
