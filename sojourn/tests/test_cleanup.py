@@ -23,7 +23,7 @@ from sojourn.engine.kernel.guest import ready
 from sojourn.records import Run
 
 PATIENCE_S = 60.0
-"""After this time an event counts as failed to happen."""
+"""A test that waits for an event fails after this time."""
 FOLDER = "sojourn-0123456789abcdef"
 SCENARIO = """
 title = "long"
@@ -40,8 +40,8 @@ kind = "bulk"
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the entries; temporary folders are created in tmp_path/tmp. This process has
-    neither yet."""
+    """Returns the folder in which processes note their files, which does not exist yet. Temporary
+    folders are created in tmp_path/tmp."""
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -77,7 +77,7 @@ def holder() -> "tuple[subprocess.Popen[str], str]":
 
 
 def dead(place: Path, *things: Path | str) -> Path:
-    """Creates the folder of a dead process, with links to these."""
+    """Creates the folder of notes of a dead process, with links to `things`."""
     folder = place / "00000000"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / cleanup.OWNER).write_text("process 1: sojourn run x.toml")
@@ -204,7 +204,7 @@ def test_a_folder_that_another_one_cleans_up_is_not_taken(place: Path) -> None:
 
 
 def killed_once(happened: Callable[[], Any], *arguments: str) -> None:
-    """Kills a run as soon as this has happened."""
+    """Starts a run and kills it as soon as `happened` returns a true value."""
     command = [sys.executable, "-m", "sojourn", *arguments]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         try:
@@ -266,7 +266,7 @@ def test_the_guest_of_a_run_that_was_killed_ends_with_it_and_its_folder_is_remov
         *("run", str(tmp_path / "scenario.toml"), "-e", f"kernel-{kind}", "--json", "-q"),
     )
     if when is booted_in:
-        # The kernel kills all of its processes.
+        # A guest that has booted kills all of its processes when the run dies.
         assert until(lambda: not working_in(tmp_path / "tmp"))
     # The Run's folder, and the guest's.
     left = sorted(map(str, (tmp_path / "tmp").iterdir()))
@@ -336,7 +336,8 @@ def test_what_a_living_run_has_is_left_alone(
     assert living.startswith(f"process {process.pid}: ")
     assert [Path(each).name for each in report["removed"]] == [FOLDER]
     assert Path(folder).is_dir()
-    # A number does not show whether its process lives. The kill releases the lock.
+    # A process number does not show whether the process lives, but its lock does: the kill releases
+    # it.
     process.kill()
     process.communicate()
     assert cleaned(capsys)["removed"] == [folder]

@@ -147,7 +147,7 @@ def _grids(raw: Iterable[Entry], numbers: set[str], path: Path) -> list[Entry]:
         asked = {row: [column.format(row=row) for column in one["columns"]] for row in one["rows"]}
         if idle := set(instead) - {id_ for ids in asked.values() for id_ in ids}:
             raise PublishedError(
-                f"{path}: grid {one['title']!r}: instead: no cell is {', '.join(idle)}"
+                f"{path}: grid {one['title']!r}: a key of instead is the id of a cell: no cell is {', '.join(idle)}"
             )
         rows = {
             name: tuple(instead.get(id_, id_) for id_ in ids)

@@ -26,7 +26,7 @@ in the guest, at the end of that time in the simulator."""
 def packets(run: Run, link: str, seed: int = 1) -> pl.DataFrame:
     """Returns arrival at a queue, bytes and departure of each packet of the flow, in order of
     arrival. Packets that arrive at one instant have the same order in both engines, and leave in
-    it."""
+    this order."""
     table = run.table("packets", seed).filter((pl.col("link") == link) & (pl.col("flow") == "bulk"))
     return table.select(
         came=pl.col("t_ns") - pl.col("sojourn_ns"), bytes=pl.col("bytes"), left=pl.col("t_ns")

@@ -245,7 +245,7 @@ def _unpacked(block: bytes) -> bytes:
             size, offset = (tag >> 2) + 1, int.from_bytes(block[at : at + width], "little")
             at += width
         if not 0 < offset <= len(out):
-            raise FileFormatError("a block copies what is not there")
+            raise FileFormatError("a block copies bytes from before its start")
         start = len(out) - offset
         # A copy may reach into itself.
         while size > 0:
@@ -255,7 +255,7 @@ def _unpacked(block: bytes) -> bytes:
         if len(out) > length:
             break
     if len(out) != length:
-        raise FileFormatError("a block has another length than it says")
+        raise FileFormatError("a block's length is not the one that it states")
     return bytes(out)
 
 

@@ -57,7 +57,7 @@ def _read_text(content: Content) -> FileMeasurement:
             continue
         number = int(found["seq"])
         if highest is not None:
-            # The number closest to the highest so far that is the same modulo 2^16.
+            # Of all numbers that are `number` modulo 2^16, the one closest to the highest so far.
             number += round((highest - number) / SEQUENCES) * SEQUENCES
         highest = number if highest is None else max(highest, number)
         if "DUP!" in found["rest"] or number in replies:
@@ -74,7 +74,7 @@ def _read_text(content: Content) -> FileMeasurement:
     if duplicates:
         notes.append(f"{duplicates} duplicate replies are left out.")
     if unreachable:
-        notes.append(f"{unreachable} probes were answered as unreachable: they are lost ones.")
+        notes.append(f"{unreachable} probes were answered as unreachable: they count as lost.")
     if not summary:
         notes.append("The summary is missing: probes lost after the last reply are not known.")
     stamped = {seq: at - ms / 1e3 for seq, (at, ms) in replies.items() if at is not None}
@@ -94,12 +94,12 @@ def _read_text(content: Content) -> FileMeasurement:
 
 
 def _apart(summary: re.Match[str] | None) -> tuple[float, str]:
-    """Seconds between probes, and the note that says so."""
+    """Returns the seconds between probes, and a note on their origin."""
     if summary and summary[3] and int(summary[1]) > 1:
         apart = int(summary[3]) / 1e3 / (int(summary[1]) - 1)
         return (
             apart,
-            f"Without -D replies have no times: probes are placed {apart * 1e3:.4g} ms apart, by the summary's whole time.",
+            f"Without -D replies have no times: probes are placed {apart * 1e3:.4g} ms apart, from the summary's total time.",
         )
     return (
         1.0,
@@ -108,8 +108,8 @@ def _apart(summary: re.Match[str] | None) -> tuple[float, str]:
 
 
 def _interpolated(numbers: range, sent: dict[int, float]) -> tuple[dict[int, float], float]:
-    """When each probe was sent, from the first on, with lost ones between their neighbours; and the
-    time of day of the first."""
+    """Returns the time at which each probe was sent, in s after the first, and the first one's time
+    of day. The time of a lost probe is interpolated between its neighbours."""
     known = sorted(sent)
     apart = (sent[known[-1]] - sent[known[0]]) / (known[-1] - known[0]) if len(known) > 1 else 1.0
     times: dict[int, float] = {}
@@ -135,7 +135,7 @@ def _read_windows(content: Content, host: str) -> FileMeasurement:
     for line in content.lines:
         reply = _WINDOWS.match(line)
         if reply:
-            # "time<1ms": it was between 0 and 1 ms.
+            # "time<1ms": the RTT was between 0 and 1 ms.
             below += reply["sign"] == "<"
             pings.add(
                 len(pings.sent),
@@ -151,7 +151,7 @@ def _read_windows(content: Content, host: str) -> FileMeasurement:
         "Replies have no times: probes are placed 1 s apart, as Windows sends them. RTTs are whole milliseconds."
     ]
     if below:
-        notes.append(f"{below} RTTs below 1 ms are taken for 0.5 ms.")
+        notes.append(f"{below} RTTs below 1 ms count as 0.5 ms.")
     return FileMeasurement(
         "ping", "", f"{len(pings.sent)} probes", host, None, pings=[pings], notes=notes
     )
@@ -164,7 +164,7 @@ _EACH = re.compile(
 )
 _ROW = re.compile(r"^(?P<host>\S+) +: (?P<values>(?:(?:\d+(?:\.\d+)?|-)(?: |$)){2,})\s*$")
 FPING_MS = 1000.0
-"""fping's -p, unless it is given."""
+"""fping's default of -p: the time between probes."""
 
 
 def _is_fping(content: Content) -> bool:
@@ -214,7 +214,8 @@ def _read_fping(content: Content) -> FileMeasurement:
 def _near(
     probes: dict[int, tuple[float | None, float | None]], seq: int, sent: float | None
 ) -> float:
-    """When a probe was sent; of one without a line as its nearest neighbour."""
+    """Returns the time at which a probe was sent. A probe without a line has its nearest
+    neighbour's."""
     if sent is not None:
         return sent
     nearest = min(probes, key=lambda other: abs(other - seq))

@@ -201,7 +201,7 @@ class _Reading:
             raise self.refuse(
                 self.function.node,
                 f"{self.function.name} returns a number on some paths, and nothing on others",
-                "write return, and a number, at its end and wherever it returns",
+                "return a number at its end and in every return statement",
             )
         return _join(numbers)
 
