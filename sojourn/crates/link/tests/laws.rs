@@ -309,8 +309,7 @@ proptest! {
         prop_assert!(story.ring_most <= descriptors);
         for (i, &(_, _, entered, _)) in story.left.iter().enumerate() {
             let inside = story.left[..=i].iter().filter(|p| p.3 > entered || p.2 == entered).count();
-            // Some of the packets that entered at this instant may be out at this instant: no rate
-            // limits them.
+            // Without a rate, packets may enter and leave the ring at one instant.
             prop_assert!(inside <= descriptors as usize || spec.rate.is_empty(), "{inside} inside");
         }
     }
@@ -374,13 +373,12 @@ proptest! {
     fn a_shaper_with_tokens_and_a_backlog_is_never_idle(
         arrivals in any_arrivals(), bps in 500_000u64..20_000_000, burst in 0u64..6000,
     ) {
-        // A packet leaves after it has arrived, the one before has left and the bucket is out of
-        // debt; in bytes and reals.
+        // A packet leaves when three conditions are met: it has arrived, its predecessor has left,
+        // and the bucket is out of debt. The test computes that time with tokens in bytes, as f64.
         let spec = Spec { rate: vec![], shaper: Some(htb(bps, burst)), ..Spec::plain() };
         let story = drive(&spec, &arrivals, true, &[], HOUR);
         prop_assert_eq!(story.left.len(), arrivals.len());
-        // tc passes the burst's time in whole µs, in ticks of 64 ns. A packet's time may lack one
-        // ns.
+        // tc passes the burst as a time, rounded down to whole µs and to ticks of 64 ns.
         let per_ns = (bps / 8) as f64 / 1e9;
         let burst = (burst * 1_000_000 / (bps / 8) * 1000 / 64 * 64) as f64 * per_ns;
         let (mut tokens, mut counted) = (burst, 0.0f64);
@@ -395,8 +393,9 @@ proptest! {
     }
 }
 
-/// Whether each of these packets passes a policer, by the time at which its bucket would be full
-/// again, as an ATM switch polices (ITU-T I.371, virtual scheduling). A packet's time is whole ns.
+/// Whether each packet passes a policer. This is the virtual scheduling algorithm by which an ATM
+/// switch polices (ITU-T I.371): its state is the time at which the bucket would be full again. A
+/// packet's time is rounded down to whole ns.
 fn policed(arrivals: &Arrivals, bps: u64, burst: u64) -> Vec<bool> {
     let pace = BytePace::new(bps);
     // tc counts the burst in ticks of 64 ns.
@@ -433,7 +432,7 @@ proptest! {
 
 #[test]
 fn a_ring_of_one_is_no_ring_where_a_newcomer_is_dropped_at_an_empty_queue() {
-    // RED's idle time ends with the large packet, for which there is no room, and begins again.
+    // The large packet ends RED's idle time. There is no room for it, so a new idle time begins.
     let Params::Red(RedParams::Linux(red)) = red() else { panic!("red is Linux's") };
     let small = Params::Red(RedParams::Linux(LinuxRedParams { limit: 1_400, ..red }));
     let arrivals = vec![(0, 700), (0, 700), (0, 700), (3 * MS, 1500), (4 * MS, 700)];
@@ -502,11 +501,11 @@ fn what_comes_as_the_transmitter_becomes_free_or_below_a_shaper_finds_the_discip
         log.departures.iter().map(|d| d.packet.body).collect::<Vec<_>>()
     };
     for ring in [None, Some(RingParams { descriptors: 1, bql: false, coalesce_ns: 0 })] {
-        // The dequeue of an empty fq_codel took flow 1 off its lists, so it is new again, as is
-        // flow 3 after it. Otherwise flow 1 is an old flow.
+        // At 1 ms the link dequeued in vain, so the empty fq_codel removed flow 1 from its lists.
+        // The next packet makes flow 1 a new flow again, ahead of flow 3.
         assert_eq!(order(ring, None, MS + 1), [0, 1, 2, 3]);
         assert_eq!(order(ring, None, MS), [0, 1, 3, 2]);
-        // A shaper that holds nothing back.
+        // This shaper is too fast to hold a packet back.
         let shaper = Some(htb(10 * RATE, 15_000));
         assert_eq!(
             [MS, MS + 1].map(|comes| order(ring, shaper, comes)),
@@ -608,7 +607,8 @@ fn what_comes_as_a_discipline_gives_a_packet_of_itself_is_enqueued_behind_it() {
         log.departures.iter().map(|d| d.packet.body).collect::<Vec<_>>()
     };
     assert_eq!(order(vec![]), [0, 1, 3, 2]);
-    // If the transmitter becomes free at that time, it dequeues once the packet is enqueued.
+    // If the transmitter becomes free at 3 ms, the link enqueues the arrival first and dequeues
+    // then.
     assert_eq!(order(vec![RateStep { at_ns: 0, bps: 4_000_000 }]), [0, 3, 1, 2]);
 }
 

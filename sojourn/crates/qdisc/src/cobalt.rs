@@ -1,10 +1,10 @@
 //! cobalt: CoDel with BLUE, the law on each of cake's flows; here also on one queue, for teaching.
 //!
 //! The CoDel half sends signals while packets' sojourns exceed the target, at a rate that grows
-//! with the square root of the number of signals so far. It differs from codel.rs in two ways. It
-//! acts at the first packet above target if the rate of its last episode makes a signal due by
-//! then, and otherwise an interval later. When the sojourn is below target, the count is not reset
-//! at once: it falls by the same law by which it rose. The BLUE half drops at random. Its
+//! with the square root of the number of signals so far. It differs from codel.rs in two ways. The
+//! first packet above target is signalled if a signal is due at the rate of the last episode.
+//! Otherwise the first signal is an interval later. When the sojourn is below target, the count is
+//! not reset at once: it falls by the same law by which it rose. The BLUE half drops at random. Its
 //! probability grows when the queue overflows and shrinks when the queue is found empty, so flows
 //! that respond to no signal are dropped, too.
 //!
@@ -529,8 +529,8 @@ mod tests {
         for body in 0..4 {
             queue.enqueue(packet(body), Time(0), &mut verdicts);
         }
-        // The first packet is over target, the second is dropped, the third is not due. The last is
-        // due, long after.
+        // The first packet is over target. At the second a signal is due, and it is dropped. None
+        // is due at the third. One is due at the last, long after.
         let leaves = |queue: &mut Cobalt<u32>, ms: u64, verdicts: &mut Vec<_>| {
             queue.dequeue(Time(ms * MS), verdicts).map(|packet| packet.body)
         };

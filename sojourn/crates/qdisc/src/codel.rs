@@ -15,10 +15,10 @@
 //! | queue too short to act on | backlog <= mtu | as linux | backlog <= mtu | backlog < 1500 bytes |
 //! | after a mark | drop_next + gap | as linux | drop_next + gap | now + gap |
 //!
-//! `linux7.3` is the CoDel of Linux 7.3. In one dequeue it drops at most 256 packets; then it lets
-//! one pass uncounted and continues from now. Two drops are at least a tick apart. `mac80211`,
-//! which only fq_codel has, is Linux's CoDel, but a queue is too short to act on only if it is
-//! empty.
+//! `linux7.3` is the CoDel of Linux 7.3. In one dequeue it drops at most 256 packets. Then it
+//! passes a packet without counting it, and schedules the next drop from now. Two drops are at
+//! least a tick apart. `mac80211`, which only fq_codel has, is Linux's CoDel, but a queue is too
+//! short to act on only if it is empty.
 //!
 //! `linux2012` is Linux's CoDel from September 2012 until March 2026 (commit 815980fe6dbb and the
 //! stable trees, Debian's 6.12.117 among them). Its first_above outlived an empty queue. So the
@@ -186,7 +186,7 @@ impl Control {
         }
     }
 
-    /// RFC 8289 §5.5 `deque`: the next packet to send after what the law drops or marks on the way.
+    /// RFC 8289 §5.5 `deque`: drops or marks packets by the law, and returns the next one to send.
     #[inline(always)]
     pub(crate) fn dequeue<B>(
         &self,
@@ -471,7 +471,7 @@ mod tests {
         q
     }
 
-    /// Dequeues at `ms`; returns how many packets were dropped or marked on the way.
+    /// Dequeues at `ms`; returns how many packets were dropped or marked by that.
     fn dequeue_at(q: &mut Codel<()>, ms: u64) -> usize {
         let mut verdicts = Vec::new();
         assert!(q.dequeue(Time(ms * MS), &mut verdicts).is_some());
@@ -842,7 +842,7 @@ mod tests {
         // 1024 * 65 >> 16 is one tick: 9999 drops are due, and the queue becomes short first.
         assert_eq!(due(CodelVariant::Linux73, 1024), (256, 10_001, true));
         assert_eq!(due(CodelVariant::Linux, 1024), (1998, 1998, false));
-        // With less than a tick between two drops, time does not advance, except in 7.3.
+        // With less than a tick between two drops, drop_next does not advance, except in 7.3.
         assert_eq!(due(CodelVariant::Linux73, 100), (256, 10_001, true));
         assert_eq!(due(CodelVariant::Linux, 100), (1998, 1, false));
     }

@@ -23,7 +23,7 @@
 //! Deviations: a flow is never forgotten. Linux forgets flows that were idle for 3 s when it finds
 //! them (fq_gc). So here the number of `buckets` has no effect. A packet received from a wire has
 //! no departure time from its sender, so `horizon` has no effect either. The timer is always late
-//! by the whole slack.
+//! by the full slack.
 
 use crate::bands::{PRIORITIES, listed, priomap};
 use crate::pfifo_fast::priority_of;

@@ -516,7 +516,8 @@ mod tests {
             for _ in 0..3 {
                 assert!(send(&mut q, 1, 225, 0).is_empty());
             }
-            // 3 * 832 + 1280: flow 1 with 675 bytes loses first, then flow 2.
+            // The four packets take 3 * 832 + 1280 bytes of memory. Flow 1, with 675 bytes, loses a
+            // packet first, then flow 2.
             assert_eq!(send(&mut q, 2, 600, 0).len(), drops);
             let mut q = fq_codel(&FqCodelParams { limit: 10, ..params(variant) });
             let drops = (0..11).map(|_| send(&mut q, 1, 225, 0).len()).last();

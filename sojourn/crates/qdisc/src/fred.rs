@@ -54,7 +54,7 @@ struct FredFlow {
     strike: u32,
 }
 
-/// Packets of each flow above `max` with `many_flows`.
+/// With `many_flows`: the packets that each flow may have queued above `max`.
 const TWO: f64 = 2.0;
 
 /// A FIFO with FRED.

@@ -102,8 +102,8 @@ pub struct Packet<B> {
     pub body: B,
 }
 
-/// The properties of a packet's body that a queue may read. The defaults, which numbers and `()`
-/// have in tests, are those of a datagram of the packet's flow.
+/// The properties of a packet's body that a queue may read. The defaults describe a datagram of the
+/// packet's flow. Tests use them, with numbers or `()` as bodies.
 pub trait Body: ReplayHints {
     /// The memory in bytes that the packet takes on a Linux host (`units::memory`). `ip_bytes` is
     /// its size without the link's header.

@@ -18,9 +18,10 @@
 //! The difference matters: in `shared`, bulk in band 2 that has filled the queue keeps packets out
 //! of bands 0 and 1 too. The manual page describes `linux`, and did so while Linux had `shared`.
 //!
-//! Only four bits are read, so newer codepoints are sorted by whatever these bits are: EF (0xb8) in
-//! band 1, AF11 (0x28) in band 2, AF12 (0x30) in band 0. The lowest of the four bits now belongs to
-//! ECT(0) and has no effect: ECN moves no packet to another band (it did before Linux 2.6.39).
+//! The discipline reads these four bits only, and DSCPs were defined later. So DSCPs are in bands
+//! that nobody chose: EF (0xb8) in band 1, AF11 (0x28) in band 2, AF12 (0x30) in band 0. The lowest
+//! of the four bits now belongs to ECT(0) and has no effect: ECN moves no packet to another band
+//! (it did before Linux 2.6.39).
 //!
 //! Since 4.16 a band is a ring of `limit` places (skb_array). The consumer frees the places of
 //! departed packets in batches of sixteen, two cache lines of pointers (`__ptr_ring_discard_one`).
@@ -308,7 +309,8 @@ mod tests {
         while q.backlog().packets > 0 {
             q.dequeue(Time(9), &mut verdicts);
         }
-        // The queue is empty, but no dequeue has found out: there are two places, and no bypass.
+        // The queue is empty, but no dequeue has returned nothing yet: there are two places, and no
+        // bypass.
         verdicts.clear();
         let grown = [(); 3].map(|()| arrive(&mut q, 10, &mut verdicts));
         assert_eq!((grown, verdicts.len()), ([1, 2, 2], 1));
@@ -348,7 +350,8 @@ mod tests {
     #[test]
     fn places_are_given_back_sixteen_at_a_time_and_at_the_end_of_the_ring() {
         let entered = refill(PfifoFastVariant::Linux, 40, 56);
-        // The 16th, the 32nd, the last of the 40, and so on from there.
+        // Places are freed at the 16th, the 32nd and the last of the 40 departures; then the ring
+        // begins again.
         let want = |sent| match sent {
             16 | 32 | 56 => 16,
             40 => 8,

@@ -113,8 +113,8 @@ struct Slot<B> {
     allot: i64,
 }
 
-/// Slots by their number of packets. For each number there is a list, with the slot that reached it
-/// last first.
+/// Slots by their number of packets: a list for each number. Its first slot is the one that reached
+/// this number last.
 struct Lengths {
     first: Vec<u32>,
     /// The neighbours of each slot in its list: the previous and the next one.
@@ -559,7 +559,8 @@ mod tests {
 
     #[test]
     fn what_a_turn_took_too_much_is_missing_in_the_next() {
-        // 1000 of 1514 bytes leave -486 after the first turn: -486 + 1514 = 1028, then 28, -972.
+        // In its first turn flow 1 sends two packets of 1000 bytes, which leave 1514 - 2000 = -486.
+        // The next turn begins with -486 + 1514 = 1028; packets leave 28, then -972.
         let mut q = sfq(&params());
         for body in 0..8 {
             send_one(&mut q, 1, 1000, body);
@@ -593,8 +594,8 @@ mod tests {
         // Flow 2 reached two packets after flow 1. It falls back to one packet, and then flow 1 is
         // the longest.
         assert_eq!(send(&mut q, &[1, 2, 1, 2, 3, 4, 5]), [3, 2]);
-        // A slot that falls back has reached its length last: flow 1, then 2, had one packet after
-        // 3, 4, 5.
+        // Now each slot has one packet. So the next slot of the round, flow 1's, loses its packet
+        // to flow 6.
         assert_eq!(q.lengths.longest, 1);
         assert_eq!(send(&mut q, &[6]), [0]);
         assert_eq!(drain(&mut q, 0), [2, 3, 4, 5, 6]);

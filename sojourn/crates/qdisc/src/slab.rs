@@ -1,6 +1,6 @@
 //! A slab: the packets of many queues in one memory, each queue linked by index.
 //!
-//! An empty queue needs no memory, and a full one none of its own.
+//! The slab has as many slots as packets were ever queued at once, in all queues together.
 
 use crate::Packet;
 

@@ -15,7 +15,7 @@
 //!
 //! - A packet is charged `overhead` bytes more, `mpu` at least, and with `linklayer atm` whole
 //!   cells, 53 bytes for each 48. The burst is converted in the same way, as if it were one packet.
-//!   Whether a packet is too large depends on its bytes without any of this.
+//!   Whether a packet is too large depends on its bytes without overhead, `mpu` and cells.
 //!
 //! Difference from htb, the shaper of a link (crates/link): htb lets a packet leave while it has
 //! any tokens left, and then owes the rest. So after a pause htb lets one packet more through.

@@ -4,9 +4,9 @@
 //! A hash selects one of 1024 queues, and the flow may use any of the eight queues in that queue's
 //! set. So two flows share a queue only if all eight are taken. Hosts have tables of the same form.
 //!
-//! A queue is first at rest. On its first turn it is *sparse*. After a turn it is *bulk* if it
-//! still has packets, otherwise *waiting*. It is *decaying* if it was found empty while its law is
-//! not at rest.
+//! An unused queue is *at rest*. On its first turn it is *sparse*. After a turn it is *bulk* if it
+//! still has packets, otherwise *waiting*. A queue that is found empty is at rest again, or
+//! *decaying* until its COBALT state is at rest (`Signals::at_rest`).
 
 use crate::cobalt::Signals;
 use crate::slab::NONE;
@@ -27,7 +27,7 @@ pub(super) enum Life {
     Waiting,
     /// The queue has a backlog over several turns.
     Bulk,
-    /// The queue is empty and its law is not at rest.
+    /// The queue is empty, and its COBALT state is not at rest.
     Decaying,
 }
 
@@ -54,7 +54,7 @@ enum List {
     Decaying,
 }
 
-/// The source of draws for the length of turns, and so for which queues may send.
+/// Draws the length of each turn, which decides whether a queue may send.
 pub(super) trait Draws {
     /// The bytes of a queue's turn: `share` is in units of 1/65 536 byte and is rounded up or down.
     fn turn(&mut self, index: usize, share: u32, is_first: bool) -> i32;
@@ -105,8 +105,8 @@ impl<T, const N: usize> IndexMut<usize> for Table<T, N> {
     }
 }
 
-/// Rings of queues. Each ring has a place of its own for the list's head. For each place: the
-/// previous and the next place.
+/// The lists as rings: for each place the previous and the next place in its ring. Each list has a
+/// place of its own for its head, behind the places of the queues.
 #[derive(Clone, Debug)]
 struct Lists(Table<[u16; 2], { 2 * QUEUES }>);
 
@@ -140,7 +140,7 @@ impl Lists {
         self.0[index] = [index as u16; 2];
     }
 
-    /// Moves a place to before another one.
+    /// Moves a place to just before the place `behind`.
     #[inline]
     fn move_before(&mut self, index: usize, behind: usize) {
         self.unlink(index);
@@ -251,8 +251,8 @@ impl Flows {
         self.sparse + self.bulk > 0
     }
 
-    /// The queue of a packet, by its flow's hash. `hosts`, the hashes of source and destination, is
-    /// called if the flow is new to the queue.
+    /// The queue of a packet, by its flow's hash. `hosts` returns the hashes of source and
+    /// destination. It is called if the flow is new to the queue.
     #[inline]
     pub(super) fn queue(&mut self, hash: u32, hosts: impl FnOnce() -> [u32; 2]) -> usize {
         let slot = hash as usize % QUEUES;
@@ -273,8 +273,7 @@ impl Flows {
         let unused = || ways(hash).find(|way| self.flows[*way].life == Life::AtRest);
         let index = own.or_else(unused).unwrap_or(slot);
         self.tags[index] = hash;
-        // A queue that is taken from another flow: its bulk flow now counts for the new flow's
-        // hosts.
+        // If the queue is taken from a bulk flow of other hosts, the new flow's hosts now count it.
         let taken = self.flows[index].life == Life::Bulk;
         if taken {
             self.count_at_hosts(index, |bulk| bulk.saturating_sub(1));
@@ -373,7 +372,7 @@ impl Flows {
         index
     }
 
-    /// The queues whose turns come before the next turn of this queue, if its current turn ends.
+    /// The queues whose turns come before the next turn of this queue if its current turn ends now.
     pub(super) fn before_its_next(&self, index: usize) -> impl Iterator<Item = usize> {
         let ring = |from: usize| {
             std::iter::successors(Some(from), |place| Some(self.lists.behind(*place))).skip(1)
@@ -405,7 +404,7 @@ impl Flows {
         self.lists.move_to(index, List::Old);
     }
 
-    /// The queue was served and found empty. `decays`: its law is not at rest.
+    /// The queue was served and found empty. `decays`: its COBALT state is not at rest.
     #[inline]
     pub(super) fn found_empty(&mut self, index: usize, decays: bool) {
         match self.flows[index].life {

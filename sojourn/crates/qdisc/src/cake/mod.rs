@@ -328,7 +328,7 @@ impl<B: Body> Cake<B> {
         packet.body.truesize(packet.size - self.header_bytes)
     }
 
-    /// Moves clocks that stopped while there was nothing to send up to `now`.
+    /// Sets to `now` the clocks that stopped while no packet was queued.
     #[inline]
     fn catch_up(&mut self, tin: usize, now: u64) {
         if self.tins[tin].packets > 0 {

@@ -238,7 +238,7 @@ mod tests {
         let mut q = mq(4, 200, &[0, 1]);
         send(&mut q, 2, 1, 0);
         assert_eq!(served(&mut q, 0), [(0, 2)]);
-        // Queue 1 is empty, and has sent since the last look of queue 0; 200 us later it has not.
+        // Queue 1 is empty, but it has sent since queue 0's last look. 200 us later it has not.
         let mut active = |now| {
             send(&mut q, 0, 1, now);
             q.looks[0].active
@@ -257,7 +257,8 @@ mod tests {
             [0, 2].iter().for_each(|flow| send(&mut q, *flow, 2, 0));
             q.cakes.each.iter().map(|cake| cake.tins[0].flows.quantum).collect::<Vec<_>>()
         };
-        // A 4096th of a second: of 20 Mbit/s, since the first cake looked alone, and of 10.
+        // A turn has the bytes of 1/4096 s. The first cake saw no active sibling, so its rate is 20
+        // Mbit/s; the second's is 10.
         assert_eq!(turns(Some(20 * MBIT)), [610, 305]);
         assert_eq!(turns(None), [1514, 1514]);
     }

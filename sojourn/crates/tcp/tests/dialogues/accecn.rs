@@ -1,5 +1,6 @@
-//! AccECN (RFC 9768): the marks that ACKs report, and the number that a sender infers. The
-//! behaviour is that of Linux's scripts on the same subjects (docs/tcp.md, AccECN).
+//! AccECN (RFC 9768): the marks that ACKs report, and the number that a sender infers. The expected
+//! behaviour is that of Linux's packetdrill scripts (docs/tcp.md, AccECN). Comments name the
+//! scripts without their prefix tcp_accecn_.
 
 use crate::player::{play, play_receiver};
 use crate::profiles::linux;
@@ -59,7 +60,8 @@ fn retransmissions_are_ecn_capable_and_no_cwr_is_sent() {
 
 #[test]
 fn an_ack_of_more_than_seven_without_the_option_tells_of_as_many_marks_as_it_may() {
-    // delivered_largeack, largeack2, maxack: an ACK of ten.
+    // Scripts delivered_largeack, delivered_largeack2 and delivered_maxack: one ACK acknowledges
+    // ten segments.
     for (ace, reductions) in [(5, 0), (6, 1), (4, 1)] {
         play(
             &accecn(),
@@ -78,8 +80,8 @@ fn an_ack_of_more_than_seven_without_the_option_tells_of_as_many_marks_as_it_may
 
 #[test]
 fn ace_wraps_and_a_full_turn_is_found_by_the_usual_number_of_segments() {
-    // delivered_2ndlargeack: first an ACK of one segment, then one of nine with the same ACE: eight
-    // marks.
+    // Script delivered_2ndlargeack: an ACK of one segment, then an ACK of nine with the same ACE.
+    // ACE wrapped, so eight segments were marked.
     play(
         &accecn(),
         "
@@ -95,7 +97,7 @@ fn ace_wraps_and_a_full_turn_is_found_by_the_usual_number_of_segments() {
 
 #[test]
 fn the_option_shows_that_ace_has_not_wrapped() {
-    // delivered_falseoverflow_detect.
+    // Script delivered_falseoverflow_detect.
     play(
         &accecn(),
         "
@@ -111,7 +113,7 @@ fn the_option_shows_that_ace_has_not_wrapped() {
 
 #[test]
 fn an_ack_that_brings_nothing_new_tells_of_nothing() {
-    // noprogress.
+    // Script noprogress.
     play(
         &accecn(),
         "
