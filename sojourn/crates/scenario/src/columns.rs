@@ -6,8 +6,8 @@
 //! alone, and a value's name contains its unit. Ambiguous columns are refused.
 //!
 //! `sojourn import` chooses columns by names as well (formats/line_table.py), for rates in both
-//! directions, delays, RTTs, losses and dates at once, where no key implies a quantity. What both
-//! know has the same meaning in both.
+//! directions, delays, RTTs, losses and dates at once, where no key implies a quantity. A name that
+//! both know has the same meaning in both.
 
 use values::Wrong;
 use values::text::quoted;

@@ -51,7 +51,8 @@ pub enum Spread {
 }
 
 impl Spread {
-    /// Parses any form of it; `further` are laws in addition to those of every number.
+    /// Parses the value in any of its forms. `further` lists the laws that this key has beside
+    /// those of every key.
     pub(crate) fn parse(
         value: &Value,
         read: Read,

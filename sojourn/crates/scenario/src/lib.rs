@@ -91,7 +91,7 @@ pub struct Loaded {
 /// Contents of files by name.
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// Compares what is run and its names; notes depend only on the wording.
+/// Compares the scenarios alone: notes depend on the wording.
 impl PartialEq for Loaded {
     fn eq(&self, other: &Loaded) -> bool {
         self.scenario == other.scenario
@@ -325,9 +325,9 @@ impl Loaded {
         Ok(changed.with_notes(kept.into_iter()))
     }
 
-    /// The key whose discipline a comparison replaces: the bottleneck's, for both directions,
-    /// except a direction with a discipline of its own; or that of one `link`. A scenario made of
-    /// `[[link]]` tables needs `link`, the name of one.
+    /// The key of the discipline that a comparison replaces. With `link` it is that link's. Without
+    /// `link` it is the bottleneck's common key, which sets both directions, except one with a
+    /// discipline of its own. A scenario made of `[[link]]` tables needs `link`.
     pub fn qdisc_key(&self, link: Option<&str>) -> Result<String, Vec<Problem>> {
         let both = self.scenario.bottleneck.as_ref();
         let names = match both {
@@ -404,8 +404,8 @@ impl Loaded {
         points.iter().zip(labels).map(variant).collect()
     }
 
-    /// Adds notes about the wording that it was made from; a note with a place replaces the same
-    /// note without one.
+    /// Adds notes about the wording of the text. A note with a place replaces the same note without
+    /// one.
     fn with_notes(mut self, notes: impl Iterator<Item = Problem>) -> Loaded {
         for note in notes {
             match self.notes.iter_mut().find(|own| same(own, &note)) {

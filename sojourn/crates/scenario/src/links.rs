@@ -203,8 +203,8 @@ struct PathTree {
 impl<'l> Routes<'l> {
     pub(crate) fn new(links: &'l [Link]) -> Routes<'l> {
         let ends = links.iter().flat_map(|link| [&*link.tail, &*link.head]);
-        // Extended, not collected: collecting would sort first, with code that the lab's page would
-        // contain.
+        // `extend` instead of `collect`, which sorts the nodes first: its sorting code would
+        // enlarge the lab's page.
         let mut nodes: BTreeMap<&str, usize> = BTreeMap::new();
         nodes.extend(ends.map(|name| (name, 0)));
         nodes.values_mut().zip(0..).for_each(|(node, number)| *node = number);

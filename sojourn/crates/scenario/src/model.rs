@@ -358,8 +358,8 @@ macro_rules! flows {
             ) -> Option<Kind> {
                 match kind {
                     $(TrafficKind::$Name => {
-                        // Each part is read before one is missed, so that all problems are
-                        // reported.
+                        // All parts are read before a missing one ends the function, so that all
+                        // problems are reported.
                         $(let $part = <$Part>::read(table, key, reader);)*
                         Some(Kind::$Name($($part?),*))
                     })+

@@ -2,7 +2,8 @@
 //! direction uses, a setting of Vegas for a flow of CUBIC, a flow that starts after the end.
 //!
 //! They are not errors, since a point of a sweep may need them. A note on a single point has the
-//! place of the point's value; a key is without effect (`idle`) only if it is at every point.
+//! place of the point's value. A key is reported as without effect (`idle`) only if it has none at
+//! any point.
 
 use crate::laws::Spread;
 use crate::links::{Line, tables};

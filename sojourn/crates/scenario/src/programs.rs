@@ -1,9 +1,9 @@
 //! Programs of the host in the guest: `[[program]]` and `[programs]`.
 //!
-//! In a word of a command `{link:NAME}` is the program's network device at that link and
-//! `{address:NODE}` an address of that node; every other brace stays as it is. `files` name text files beside the scenario, which the program finds,
-//! read-only, in its working folder. Their text is in `[code]`, as that of a discipline's file, so a
-//! scenario is complete without them.
+//! In a word of a command `{link:NAME}` stands for the program's network device at that link, and
+//! `{address:NODE}` for an address of that node. Other braces are left unchanged. `files` name text
+//! files beside the scenario, which the program finds, read-only, in its working folder. Their text
+//! is in `[code]`, as that of a discipline's file, so a scenario is complete without them.
 //!
 //! The guest runs the programs with rights of its own kernel only; `sees` lists the folders of the
 //! host that they may read.

@@ -60,7 +60,7 @@ impl Scenario {
     /// let run = home.scenario.realise(1).expect("it is not a sweep");
     /// let names: Vec<_> = run.flows.iter().map(|flow| flow.name.as_str()).collect();
     /// assert_eq!(names, ["bulk.1", "bulk.2"]);
-    /// // Only Linux lacks the simulator's input for some disciplines; this one has it.
+    /// // There would be none if only Linux had a discipline of the run.
     /// assert!(scenario::realised::simulated(&run).is_some());
     /// ```
     pub fn realise(&self, seed: u64) -> Result<Run, &'static str> {

@@ -6,8 +6,8 @@
 use crate::model::SEVERAL;
 use values::quantity::with_point;
 
-/// The line (from 1) to blame for the parser's message at `line`: for a `[flow]` with a correct
-/// `[[flow]]` below, the first.
+/// The line (from 1) that is at fault when the parser reports `line`. After a single `[flow]` the
+/// parser reports the correct `[[flow]]` below it; the `[flow]` is at fault.
 pub(crate) fn blamed(message: &str, text: &str, line: usize) -> usize {
     let second = header(text.split('\n').nth(line.max(1) - 1).unwrap_or_default());
     let name = SEVERAL.into_iter().find(|name| second == format!("[[{name}]]"));

@@ -107,7 +107,7 @@ settings! {
     ledbat_gain: f64 => Within { least: 0.0, most: 1000.0, above: true } => growth.ledbat_gain;
     /// The share of cwnd that remains after an ECN echo (RFC 8511; reno and cubic only).
     beta_ecn: f64 => Within { least: 0.0, most: 1.0, above: true } => growth.beta_ecn;
-    /// The RTT that a flow of a shorter RTT behaves as if it had; 0: none (prague only).
+    /// Flows with a shorter RTT grow as at this RTT; 0: each by its own RTT (prague only).
     prague_virtual_rtt: u64 => ACK_DELAY => growth.prague_virtual_rtt_ns;
     /// The description of Prague to follow (prague only).
     prague_variant: &'static str => Words(PragueVariant::NAMES) => growth.prague_variant;

@@ -10,8 +10,8 @@
 //!
 //! A rate's file of one column is Mahimahi's (R. Netravali et al., "Mahimahi: accurate
 //! record-and-replay for HTTP", 2015): each line is the millisecond of an opportunity to send 1500
-//! bytes. The last line is the length of the trace. A number of n opportunities in a millisecond
-//! become a rate of n · 12 Mbit/s that ends with this millisecond. Deviation: the unused part of an
+//! bytes. The last line is the length of the trace. n opportunities at a millisecond become a rate
+//! of n · 12 Mbit/s for the millisecond that ends then. Deviation: the unused part of an
 //! opportunity is not lost, and a packet of 1501 bytes does not use up a second opportunity.
 //!
 //! Columns are separated by tabs, commas, semicolons or blanks; lines that begin with # are
@@ -241,9 +241,9 @@ struct Trace {
 }
 
 impl Trace {
-    /// Keeps as many rows as a scenario may have: of too many rows those before `run` ns. Two rows
-    /// follow them: the greatest value, because disciplines are sized for it, and zero, so that a
-    /// longer run shows that the trace has ended.
+    /// Keeps as many rows as a scenario may have. If there are more, it keeps those before `run`
+    /// ns, and adds two: the greatest value, because disciplines are sized for it, and zero, so
+    /// that a longer run shows that the trace has ended.
     fn within(mut self, name: &Value, kind: &Kind, run: Option<u64>) -> Result<Trace, Wrong> {
         if self.rows.len() <= MAX_ROWS {
             return Ok(self);
@@ -362,7 +362,7 @@ fn rate_of_opportunities(opportunities: &[(u64, u64)]) -> Trace {
         _ => steps.push((ms * MS, bps)),
     };
     let mut over = 0;
-    // An opportunity at 0 is at the end of the pass before.
+    // An opportunity at 0 belongs to the end of the preceding pass of the trace.
     let at_zero = opportunities.iter().find(|(ms, _)| *ms == 0).map_or(0, |(_, count)| *count);
     for &(ms, count) in opportunities.iter().filter(|(ms, _)| *ms > 0) {
         if ms - 1 > over {
@@ -384,7 +384,8 @@ struct Pair<'t> {
     scale: i32,
 }
 
-/// The file of `cdf FILE`: the text is neither several points nor one.
+/// The file that `cdf FILE` names; `None` if the text is something else, such as the points of a
+/// distribution.
 fn measured(value: &Value) -> Option<String> {
     let rest = value.text()?.trim().strip_prefix(CDF)?;
     let file = rest.strip_prefix(is_blank)?.trim_matches(is_blank);
