@@ -103,8 +103,8 @@ impl Discipline {
         changed
     }
 
-    /// The discipline for a link where tc-stab(8) makes Linux count a header of `header` bytes, on
-    /// a device whose packets have Ethernet's.
+    /// The discipline for a link where tc-stab(8) makes Linux count a header of `header` bytes
+    /// instead of the device's Ethernet header.
     ///
     /// # Errors
     ///

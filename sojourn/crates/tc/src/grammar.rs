@@ -99,7 +99,7 @@ impl Fields {
 
     /// The whole numbers of a parameter: of a list, or a single one.
     pub fn numbers(&self, name: &str) -> Vec<u64> {
-        let each = |text: &str| text.parse().expect("the value was read as numbers");
+        let each = |text: &str| text.parse().expect("each word of a list is a number");
         match self.get(name) {
             Value::Count(count) => vec![*count],
             value => value.text().unwrap_or_default().split_whitespace().map(each).collect(),
@@ -382,8 +382,8 @@ pub struct Grammar {
     pub in_order: Option<InOrder>,
     /// Words that have no effect here.
     pub ignored: &'static [Ignored],
-    /// Words, and parameters whose words, are refused by this grammar; and the hint what to use
-    /// instead.
+    /// What this grammar refuses, each with the hint what to use instead: a word, or a parameter
+    /// with all of its words.
     pub elsewhere: &'static [(&'static str, &'static str)],
 }
 

@@ -405,11 +405,11 @@ static LIVE: Grammar = Grammar {
     ..Grammar::NONE
 };
 
-/// cake as the shaper of an interface, with every choice made, at a rate in bit/s and for a link
-/// layer. `None`: a packet has the size that Linux counts.
+/// cake as the shaper of an interface, at a rate in bit/s. Parameters that the words leave out are
+/// set here. Without a `layer`, a packet has the size that Linux counts.
 ///
-/// Strangers set the priorities of packets that arrive. These priorities are ignored unless the
-/// words ask for them, and are cleared.
+/// If packets are `arriving`, strangers set their priorities. These are ignored unless the words
+/// ask for them, and cleared.
 pub fn live(
     words: &str,
     bps: u64,

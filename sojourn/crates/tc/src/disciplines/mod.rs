@@ -97,7 +97,7 @@ fn refused(problem: String, hint: impl Into<String>) -> Result<(), TcError> {
     Err(TcError::new(problem, hint))
 }
 
-/// Linux's disciplines that need several commands, or that are for a rate.
+/// Linux's disciplines that need classes, or that shape to a rate.
 const CLASSFUL: &[&str] = &["htb", "hfsc", "qfq", "cbs", "multiq", "mqprio", "taprio", "etf"];
 
 /// Linux's disciplines that are not queues, and their equivalents in a scenario.

@@ -84,8 +84,13 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
             let peak = peak.zip(mtu).map_or(f64::INFINITY, |(peak, mtu)| most(peak, mtu));
             let limit = most(rate, burst).min(peak);
             if limit > f64::from(u32::MAX) {
-                let problem = format!("tbf: this latency is a limit of {limit:.0} bytes");
-                return refused(problem, "write a shorter latency: tc takes up to 4294967295");
+                let problem = format!(
+                    "tbf: this latency makes the limit {limit:.0} bytes, which is too large"
+                );
+                return refused(
+                    problem,
+                    "write a shorter latency: the limit may be 4294967295 bytes",
+                );
             }
             fields.set("limit", Value::Count(limit as u64));
             fields.set("latency_ns", Value::Unset);
