@@ -167,8 +167,8 @@ pub struct Outcome {
     pub zero_ns: u64,
     /// Time of the end, ns.
     pub end_ns: u64,
-    /// Round trips of a TLS handshake with this server: the whole handshake of a foreign probe took
-    /// this many times its sample.
+    /// Round trips of a TLS handshake with this server. A foreign probe's sample is the time of its
+    /// handshake divided by this number.
     pub tls_round_trips: u32,
     /// End of the idle phase, ns.
     pub idle_end_ns: u64,
@@ -199,14 +199,14 @@ pub enum Stopped {
 pub type Keep<'a> = &'a mut dyn FnMut(&Outcome) -> bool;
 
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
-/// Number of samples over which the goodput is the capacity of which probes may use a share.
+/// The goodput over this number of samples counts as the capacity, of which probes may use a share.
 const CAPACITY_OVER: usize = 10;
 /// Pause before the next stage, so that the queue empties.
 const REST: Duration = Duration::from_secs(1);
 /// Shortest interval between idle probes.
 const IDLE_EVERY: Duration = Duration::from_millis(100);
-/// Limit of unanswered probes, in seconds at MPS. On a network that answers later, more probes give
-/// no more information.
+/// Limit of unanswered probes: as many as MPS allows in this time, s. If answers take longer, more
+/// probes give no more information.
 const UNDER_WAY_S: f64 = 10.0;
 
 /// Does a measurement. `progress` is called every 100 ms; if it or `keep` returns false, the

@@ -168,7 +168,7 @@ impl Drop for Output {
 /// Replaces a file by a new one with this content; returns the new one, open and locked.
 fn replace(file: &Path, temporary: &Path, content: &[u8]) -> io::Result<File> {
     let mut new = fresh(temporary)?;
-    // Before it has the name, so that no other process can lock it.
+    // The new file is locked before it has the name: no other process can lock it first.
     let _ = lock_file(&new);
     new.write_all(content)?;
     fs::rename(temporary, file)?;

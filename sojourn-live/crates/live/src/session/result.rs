@@ -17,7 +17,8 @@ use crate::protocol::Direction;
 
 /// Requests that the bits of one echo cover.
 const ECHO_BITS: u64 = 64;
-/// A step of the clock of this size or more is not slewing, and the facts get a note, ns.
+/// A change of the time of day by this much, ns, or more was a step, not slewing: the facts get a
+/// note.
 const STEPPED: i64 = 100 * MS;
 
 /// Creates tables and facts. `duration` is the session's time at its end.
