@@ -278,8 +278,8 @@ def test_a_single_dctcp_flow_is_the_kernels(
 
 def test_a_single_cubic_flow_whose_window_opens_is_the_kernels(kernel_uml: str) -> None:
     """Over 40 ms the buffer grows as long as the flow lasts. ACKs have time stamps of whole ms.
-    With this start, no ACK leaves so shortly before a new ms that a guest's ACK, 2 µs later, would
-    have the next time stamp."""
+    With this start no ACK leaves in the last 2 µs of a ms, so the guest's ACKs, which leave 2 µs
+    later, have the same time stamps."""
     settings = {
         "bottleneck.delay": "40 ms",
         "bottleneck.qdisc": "codel target 100ms ce_threshold 2ms",
