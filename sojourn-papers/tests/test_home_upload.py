@@ -10,10 +10,12 @@ import pytest
 from laws import *  # noqa: F403
 
 import sojourn_papers as papers
+from sojourn.scenario import load
 from sojourn_papers import Reproduction, story
+from sojourn_papers.evidence import Evidence
 from sojourn_papers.home_upload import measures as m
 from sojourn_papers.home_upload.figures import SAYS
-from sojourn_papers.home_upload.studies import AFTER, BEFORE
+from sojourn_papers.home_upload.studies import AFTER, BEFORE, IN_PACKETS, MODEM_PACKETS
 
 PAPER = papers.load("home-upload")
 
@@ -35,6 +37,18 @@ def test_the_published_numbers_agree_with_each_other() -> None:
     # 1.5 % are 7 of the 457 pings that are sent in 45.7 s at ten a second.
     assert round(100 * 7 / (10 * SAYS["without/upload"]), 1) == SAYS["without/loss"]
     assert SAYS["without/idle"] < SAYS["with/median"] < SAYS["without/median"]
+
+
+def test_the_modem_s_buffer_is_the_searched_one_whose_median_is_nearest() -> None:
+    stored = Evidence(False, {}, searched=PAPER.searched(False))
+    off = {
+        limit: abs(stored.mean(one, m.median_ms) - SAYS["without/median"])
+        for limit, one in IN_PACKETS.items()
+    }
+    assert min(off, key=off.__getitem__) == MODEM_PACKETS
+    modem = load(PAPER.folder / "home.toml").realise(1).links[1]
+    assert modem.name == "modem"
+    assert modem.qdisc.params["limit"] == MODEM_PACKETS
 
 
 def test_with_the_shaper_the_queue_moves_from_the_modem_to_the_laptop(quick: Reproduction) -> None:

@@ -2,7 +2,8 @@
 
 sojourn reproduce --search home-upload > searched.csv
 
-No verdict uses the seeds of this search.
+No verdict uses the seeds of this search. The number of packets whose median ping is nearest to the
+published one is chosen. Loss and time of the upload can contradict it.
 """
 
 from __future__ import annotations
