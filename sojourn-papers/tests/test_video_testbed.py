@@ -1,6 +1,7 @@
 """The video testbed in its quick version: its laws hold, and each miss has a reason."""
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -8,10 +9,10 @@ import pytest
 from laws import *  # noqa: F403
 
 import sojourn_papers as papers
-from sojourn_papers.evidence import Estimate, Evidence, Measure, Seed, estimated
+from sojourn_papers.evidence import Estimate, Evidence, Measure, Seed, Swap, estimated
 from sojourn_papers.reproduction import Reproduction
-from sojourn_papers.study import Variant
-from sojourn_papers.video_testbed import claims, studies
+from sojourn_papers.study import Study, Variant
+from sojourn_papers.video_testbed import claims, search, studies
 from sojourn_papers.video_testbed import measures as m
 from sojourn_papers.video_testbed.figures import SAYS
 
@@ -134,6 +135,62 @@ def test_twice_the_excess_makes_four_times_the_queue() -> None:
     )
     # 2000 kbit/s are 182.5 packets of 1370 B a second: (182.5 * 0.1)^2.
     assert studies.predicted_peak_packets(2.0) == pytest.approx(333, abs=0.5)
+
+
+def searched(swap: Swap) -> Evidence:
+    """The stored search as if it had run the paper, with further replacements."""
+    chosen = {
+        studies.BEHIND[name][kbps]: studies.BURSTS[studies.burst(name, kbps, studies.WIRE)]
+        for name in ("Drop Tail", "RED")
+        for kbps in studies.BOTTLENECKS
+    }
+    return Evidence(False, {}, searched=PAPER.searched(False)).under({**chosen, **swap})
+
+
+def behind(name: str, study: Study, words: str) -> Swap:
+    return {
+        studies.BEHIND[name][kbps]: study[search.behind(words, kbps)]
+        for kbps in studies.BOTTLENECKS
+    }
+
+
+def test_the_senders_whose_bursts_lose_what_drop_tail_lost_at_250_are_chosen() -> None:
+    [lost] = [one for one in PAPER.numbers if one.id == "Drop Tail/250/lost"]
+    off = {
+        sender: abs(
+            lost.ours(
+                searched({lost.variant: studies.BURSTS[studies.burst("Drop Tail", 250, sender)]})
+            ).mean
+            - SAYS[lost.id]
+        )
+        for sender in studies.SENDERS
+    }
+    assert min(off, key=off.__getitem__) == studies.WIRE
+
+
+def test_the_red_that_fits_most_cells_of_table_3_is_chosen() -> None:
+    cells = [one for one in PAPER.numbers if re.match("RED/.*/(least|most|mean|thr|lost)", one.id)]
+    assert len(cells) == 15
+    fits = {
+        words: sum(
+            one.target.met(one.ours(searched(behind("RED", search.RED_SETTINGS, words))).mean)
+            for one in cells
+        )
+        for words in search.REDS
+    }
+    assert fits[studies.RED] == max(fits.values())
+
+
+def test_codel_s_limit_is_the_searched_one_nearest_to_the_conclusion() -> None:
+    five = [one for one in PAPER.numbers if one.id.startswith("conclusion/")]
+    assert len(five) == 5
+
+    def off(limit: int) -> float:
+        """The distance from the five numbers, squared."""
+        other = searched(behind("CoDel", search.CODELS, f"codel limit {limit}"))
+        return sum((one.ours(other).mean - SAYS[one.id]) ** 2 for one in five)
+
+    assert min(search.LIMITS, key=off) == studies.FEW_PACKETS
 
 
 def test_red_needs_no_adaptive_so_that_both_engines_run_the_same() -> None:

@@ -224,21 +224,27 @@ def small(evidence: Evidence) -> Finding:
 
 
 def red_under_udp(evidence: Evidence) -> Finding:
-    """RED beside SFB, on links that the film fills."""
-    (carried, red_carried), (lost, red_lost), (waited, red_waited) = (
-        [evidence.means(along, one) for along in (s.SFB_BY, s.CITED_BY["RED"])]
+    """RED beside its rivals, on links that the film fills."""
+    rates = {rate: s.CITED_BY["RED"][rate] for rate in studies.FILLED}
+    along = {"RED": rates, **s.UDP_RIVALS_BY}
+    carried, lost, waited = (
+        {name: evidence.means(variants, one) for name, variants in along.items()}
         for one in (m.carried_kbps, m.queue_loss_percent, m.queue_ms)
     )
     return Finding(
         {
-            "RED's least throughput over SFB's": min(
-                red_carried[rate] / carried[rate] for rate in carried
-            ),
-            "RED's losses over SFB's, largest": max(red_lost[rate] / lost[rate] for rate in lost),
+            f"RED's least throughput over {name}'s": min(_ratios(carried["RED"], carried[name]))
+            for name in s.UDP_RIVALS
+        }
+        | {
+            f"RED's losses over {name}'s, largest": max(_ratios(lost["RED"], lost[name]))
+            for name in s.UDP_RIVALS
         },
-        f"SFB by kbit/s: {formats.at(carried)} kbit/s, {formats.at(lost, 1)} %, {formats.at(waited)} ms; RED "
-        f"waits {formats.at({rate: red_waited[rate] for rate in waited})} ms. FRED is not run: no engine "
-        "has it",
+        "; ".join(
+            f"{name} by kbit/s: {formats.at(carried[name])} kbit/s, {formats.at(lost[name], 1)} % lost, "
+            f"{formats.at(waited[name])} ms"
+            for name in along
+        ),
     )
 
 

@@ -198,8 +198,8 @@ RATES = (64, 128, 256, 512, 1000, 2000, 4000)
 FILLED = (64, 128, 256, 512)
 """kbit/s: the bottlenecks that the film of 950 kbit/s overfills."""
 CITED_QDISCS = {"Drop Tail": "pfifo limit 50", "RED": "red variant ns2 limit 50", "CoDel": "codel"}
-SFB = "SFB"
-"""The rival of RED under UDP that we run; no engine has FRED."""
+UDP_RIVALS = {"FRED": "fred limit 50", "SFB": "sfb limit 50"}
+"""The disciplines that a cited study compares with RED under UDP."""
 SMALL = 5
 """A small buffer, packets."""
 _SMALL_RATES = (64, 128, 256, 1000)
@@ -211,10 +211,8 @@ _CITED: dict[str, Changes] = {
         for rate in RATES
     },
     **{
-        f"{rate} {SFB}": {
-            "bottleneck.rate": f"{rate} kbit/s",
-            "bottleneck.down.qdisc": "sfb limit 50",
-        }
+        f"{rate} {name}": {"bottleneck.rate": f"{rate} kbit/s", "bottleneck.down.qdisc": words}
+        for name, words in UDP_RIVALS.items()
         for rate in FILLED
     },
     **{
@@ -229,7 +227,7 @@ _CITED: dict[str, Changes] = {
 _CITED_QUICK = tuple(
     [f"{rate} {name}" for name in CITED_QDISCS for rate in (64, 256, 512, 1000, 2000)]
     + [f"{rate} {name} small" for name in ("Drop Tail", "RED") for rate in (64, 1000)]
-    + [f"{rate} {SFB}" for rate in (64, 256, 512)]
+    + [f"{rate} {name}" for name in UDP_RIVALS for rate in (64, 256, 512)]
 )
 
 # --------------------------------------------------------------------------------- the future work
@@ -376,7 +374,7 @@ DEFAULTS = {kbps: CODEL[f"{kbps} limit 1000"] for kbps in BOTTLENECKS}
 """tc's CoDel."""
 CITED_BY = {name: {rate: CITED[f"{rate} {name}"] for rate in RATES} for name in CITED_QDISCS}
 """Discipline -> rate in kbit/s -> variant."""
-SFB_BY = {rate: CITED[f"{rate} {SFB}"] for rate in FILLED}
+UDP_RIVALS_BY = {name: {rate: CITED[f"{rate} {name}"] for rate in FILLED} for name in UDP_RIVALS}
 SMALL_BY = {
     name: {rate: CITED[f"{rate} {name} small"] for rate in _SMALL_RATES}
     for name in ("Drop Tail", "RED")
