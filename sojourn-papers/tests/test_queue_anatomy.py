@@ -8,7 +8,7 @@ from laws import *  # noqa: F403
 
 import sojourn_papers as papers
 from sojourn.scenario import load
-from sojourn_papers.evidence import Along, Estimate, Measure, NotRun
+from sojourn_papers.evidence import Along, Estimate, Evidence, Measure, NotRun
 from sojourn_papers.queue_anatomy import figures, studies
 from sojourn_papers.queue_anatomy import measures as m
 from sojourn_papers.reproduction import Reproduction
@@ -62,6 +62,20 @@ def test_the_limit_lies_where_both_stated_numbers_hold() -> None:
     packets = 30 * studies.SEGMENTS
     assert waits_s(packets) > rtt
     assert abs(100 * (packets / 512 - 1) / more - 1) < 0.15
+
+
+def test_one_searched_limit_gives_both_stated_numbers_and_absorbs_all() -> None:
+    stored = Evidence(False, {}, searched=PAPER.searched(False))
+    targets = {one.id: one.target for one in PAPER.numbers if one.published is not None}
+
+    def fits(segments: int) -> bool:
+        rings, qdiscs = studies.rings_within(segments), studies.qdiscs_within(segments)
+        rtt = stored.means(rings, m.rtt_s)
+        more = 100 * (rtt[4096] / rtt[512] - 1)
+        both = targets["rtt/4096"].met(rtt[4096]) and targets["rtt/more"].met(more)
+        return both and all(stored.mean(one[4096], m.drops) == 0 for one in (rings, qdiscs))
+
+    assert [one for one in studies.SEARCHED if fits(one)] == [studies.SEGMENTS]
 
 
 def test_thirty_limited_windows_lose_nothing_where_they_fit(quick: Reproduction) -> None:
