@@ -8,11 +8,12 @@ import pytest
 from laws import *  # noqa: F403
 
 import sojourn_papers as papers
-from sojourn_papers import Reproduction
-from sojourn_papers.evidence import Evidence
+from sojourn_papers import Reproduction, verdict
+from sojourn_papers.evidence import Estimate, Evidence, Measure, estimated
 from sojourn_papers.l4s_tests import measures as m
 from sojourn_papers.l4s_tests import studies as s
 from sojourn_papers.l4s_tests.figures import SAYS
+from sojourn_papers.study import Variant
 
 PAPER = papers.load("l4s-tests")
 
@@ -76,6 +77,33 @@ def test_hosts_are_as_late_as_the_search_found() -> None:
 def test_every_queue_of_finding_1_marks_both_flows_alike() -> None:
     for words in s.QUEUES.values():
         assert words.startswith("fq_codel flows 1") or words.endswith("ecn")
+
+
+@pytest.mark.parametrize("most_in_the_short_queue", [True, False])
+def test_the_source_s_goodputs_reproduce_its_claim_only_in_its_order(
+    most_in_the_short_queue: bool,
+) -> None:
+    said = {one: SAYS[f"video/{one}"] for one in s.VIDEO.variants}
+    if not most_in_the_short_queue:
+        # Far less than alone in both queues, but least in the other one.
+        said |= {"Prague, video in L": 10.0, "Prague, video in C": said["Prague, video in L"]}
+
+    class Printed(Evidence):
+        def estimate(self, variant: Variant, _: Measure) -> Estimate:
+            return estimated([said[variant.name]])
+
+        def has(self, *_: Variant) -> bool:
+            return True
+
+    [claim] = [one for one in PAPER.claims if one.id == "backs_off"]
+    found = verdict.checked(claim, Printed(False, {}))
+    assert (found.verdict == "reproduced") is most_in_the_short_queue
+
+
+def test_a_claim_that_names_rates_is_not_judged_without_them(quick: Reproduction) -> None:
+    # The claim is on 10, 20 and 100 Mbit/s.
+    verdicts = {row.claim.id: row.verdict for row in quick.claims}
+    assert verdicts["replayed"] == "not run here"
 
 
 def test_bursts_turn_the_shares_and_a_longer_step_gives_the_link_back(quick: Reproduction) -> None:

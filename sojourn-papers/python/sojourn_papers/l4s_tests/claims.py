@@ -178,11 +178,8 @@ def backs_off(evidence: Evidence) -> Finding:
         )
         return alone - with_ - _CALL_MBPS[flow]
 
-    in_l = {
-        "given up in the short queue beyond the call's own rate, Mbit/s": given_up(
-            "Prague", "video in L"
-        )
-    }
+    in_l = given_up("Prague", "video in L")
+    known = {"given up in the short queue beyond the call's own rate, Mbit/s": in_l}
     classic = [
         (flow, video)
         for flow, videos in s.BESIDE.items()
@@ -190,29 +187,33 @@ def backs_off(evidence: Evidence) -> Finding:
         if flow.startswith("CUBIC")
     ]
     if not evidence.has(*(s.VIDEO[s.beside(*one)] for one in classic)):
-        return Finding(in_l)
+        return Finding(known)
     in_c, most = given_up("Prague", "video in C"), max(given_up(*one) for one in classic)
     return Finding(
-        {**in_l, "in the other queue, Mbit/s": in_c, "that less CUBIC's most, Mbit/s": in_c - most},
+        {
+            **known,
+            "in the other queue, Mbit/s": in_c,
+            "less there, Mbit/s": in_l - in_c,
+            "that less CUBIC's most, Mbit/s": in_c - most,
+        },
         "Of a link of 20 Mbit/s",
     )
 
 
 def replayed(evidence: Evidence) -> Finding:
-    """CUBIC's goodput by the window."""
+    """CUBIC's goodput by the window, at all rates: the sentence names them."""
     hurt, healed, parts = [], [], []
     for mbps, windows in s.WINDOWS.items():
-        if evidence.has(*(s.REPLAY[s.windowed(mbps, window)] for window in (0, 32, s.ENOUGH))):
-            found = evidence.means(
-                {window: s.REPLAY[s.windowed(mbps, window)] for window in (*windows, s.ENOUGH)},
-                m.other_mbps,
-            )
-            hurt.append(found[32] / found[0])
-            healed.append(found[s.ENOUGH] / found[0])
-            parts.append(f"{mbps} Mbit/s: {at(found, 1)}")
+        found = evidence.means(
+            {window: s.REPLAY[s.windowed(mbps, window)] for window in (*windows, s.ENOUGH)},
+            m.other_mbps,
+        )
+        hurt.append(found[32] / found[0])
+        healed.append(found[s.ENOUGH] / found[0])
+        parts.append(f"{mbps} Mbit/s: {at(found, 1)}")
     return Finding(
         {
-            "largest share of its goodput that CUBIC has with a window of 32": max(some(hurt)),
+            "largest share of its goodput that CUBIC has with a window of 32": max(hurt),
             f"smallest with one of {s.ENOUGH}": min(healed),
             "smallest with one of 32": min(hurt),
         },
