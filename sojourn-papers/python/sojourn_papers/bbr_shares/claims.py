@@ -23,12 +23,12 @@ def _deep(evidence: Evidence, bbrs: int, cubics: int) -> dict[float, float]:
 
 
 def whoever(evidence: Evidence) -> Finding:
-    """The share by the number of CUBIC's flows, in deep FIFOs."""
+    """The share by the number of CUBIC's flows, in deep FIFOs with all of these numbers."""
     by_cubics = {cubics: _deep(evidence, 1, cubics) for cubics in s.CUBICS}
     spread = []
     for depth in s.DEEP:
         found = [shares[depth] for shares in by_cubics.values() if depth in shares]
-        if len(found) > 1:
+        if len(found) == len(s.CUBICS):
             spread.append(max(found) - min(found))
     parts = "; ".join(
         f"beside {cubics}, {at(found)}" for cubics, found in by_cubics.items() if found
