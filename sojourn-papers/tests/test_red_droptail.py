@@ -13,9 +13,9 @@ from laws import *  # noqa: F403
 
 import sojourn_papers as papers
 from sojourn_papers import readings, searched
-from sojourn_papers.evidence import Seed
+from sojourn_papers.evidence import Estimate, Evidence, Measure, Seed, estimated
 from sojourn_papers.paper import Role
-from sojourn_papers.red_droptail import search
+from sojourn_papers.red_droptail import claims, search
 from sojourn_papers.red_droptail.claims import SAYS
 from sojourn_papers.red_droptail.measures import (
     agreement,
@@ -42,6 +42,7 @@ from sojourn_papers.red_droptail.studies import (
     cell,
 )
 from sojourn_papers.reproduction import Reproduction
+from sojourn_papers.study import Variant
 
 PAPER = papers.load("red-droptail")
 
@@ -123,6 +124,17 @@ def test_a_published_lead_is_that_of_the_two_cells(cell: search.Cell) -> None:
     kind, tp, at = cell
     red, tail = (SAYS[f"{kind}/{tp}/{at}/{queue}"] for queue in (RED, DROP_TAIL))
     assert SAYS[search.lead_id(cell)] == pytest.approx(lead(kind, red, tail), abs=5e-5)
+
+
+def test_the_fall_with_the_spread_is_that_of_drop_tail_s_column() -> None:
+    class Printed(Evidence):
+        """The source's own indices. Those of RED rise from D = 15 to D = 20 in case 3."""
+
+        def estimate(self, variant: Variant, _: Measure) -> Estimate:
+            tp, _n, d, queue = (part.removeprefix("Tp ") for part in variant.name.split(", "))
+            return estimated([SAYS[f"fairness/{tp.split()[0]}/{d.split()[1]}/{queue}"]])
+
+    assert min(claims.falls_with_spread(Printed(False, {})).measured.values()) > 0
 
 
 # -------------------------------------------------------------------------------------- the search

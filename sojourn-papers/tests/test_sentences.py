@@ -98,7 +98,7 @@ def test_a_verdict_is_of_the_runs(name: str) -> None:
 # ------------------------------------------------------------------------- numbers that stand twice
 
 WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9}
-UNIT = r"(packets?|segments?|ms|s|Mbit/s|kbit/s|kB|flows?|users?|%|times)"
+UNIT = r"(packets?|places|segments?|ms|s|Mbit/s|kbit/s|kB|flows?|users?|%|times)"
 COUNTED = re.compile(rf"\b(\d+(?:\.\d+)?|{'|'.join(WORDS)}) {UNIT}\b")
 
 

@@ -134,7 +134,8 @@ def _indices(evidence: Evidence) -> dict[str, list[float]]:
 
 
 def falls_with_spread(evidence: Evidence) -> Finding:
-    rows = _indices(evidence)
+    """The column of Drop-Tail: the source's RED rises from D = 15 to D = 20."""
+    rows = {name: row for name, row in _indices(evidence).items() if name.startswith(s.DROP_TAIL)}
     falling = _least_step([-value for value in row] for row in rows.values())
     return Finding(
         {"least fall to the next D": falling},
