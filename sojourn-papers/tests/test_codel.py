@@ -11,7 +11,7 @@ from laws import *  # noqa: F403
 
 import sojourn_papers as papers
 from sojourn.scenario import load
-from sojourn_papers import Reproduction
+from sojourn_papers import Reproduction, readings
 from sojourn_papers.codel import measures as m
 from sojourn_papers.codel import studies as s
 from sojourn_papers.codel.claims import SAYS
@@ -110,6 +110,15 @@ def test_the_first_drop_after_a_step_is_waited_for() -> None:
     times = pl.Series([10.0, 40.0, 90.0])
     assert m.first_after(times, 30.0) == 10
     assert m.first_after(times, 100.0) == math.inf
+
+
+def test_tail_drop_in_codel_s_place_is_counted_beside_the_predictions(quick: Reproduction) -> None:
+    # CoDel's 16 cells of the table, its three of the link that steps, three of ten packets, four
+    # of static links, and RED's of slow links.
+    fit, same, of = readings.no_difference(PAPER, quick.evidence, quick.rows)
+    assert of == 16 + 3 + 3 + 4 + 1
+    assert 0 < same < of
+    assert fit > 0
 
 
 def test_a_median_over_runs_is_of_the_seeds_that_all_have() -> None:

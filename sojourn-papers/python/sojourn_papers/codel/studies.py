@@ -4,7 +4,7 @@ line of the table; and other readings."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sojourn_papers.evidence import Swap
@@ -389,3 +389,11 @@ SWAPS: Mapping[str, Swap] = {
         for reading in OTHER_LINES
     },
 }
+NO_DIFFERENCE: Swap = {
+    **{LINES[CODEL, kbps]: LINES[TAIL, kbps] for kbps in EDGE_KBPS},
+    **{one: STEPPED[TAIL, at[1]] for at, one in STEPPED.items() if at[0] != TAIL},
+    **{one: SETTINGS[replace(at, queue=TAIL)] for at, one in SETTINGS.items() if at.queue != TAIL},
+    **{SLOW[name]: SLOW[name.replace(RED, CODEL)] for name in SLOW.variants if RED in name},
+}
+"""The reading "no difference" (`readings`): Tail Drop's runs replace those of the others; on slow
+links, where Tail Drop was not run, CoDel's replace RED's."""
