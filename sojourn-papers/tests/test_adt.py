@@ -14,11 +14,12 @@ from laws import *  # noqa: F403
 import sojourn_papers as papers
 from sojourn.scenario import load
 from sojourn_papers import published, searched
+from sojourn_papers.adt import claims, search
 from sojourn_papers.adt import measures as m
-from sojourn_papers.adt import search
 from sojourn_papers.adt.claims import SAYS
 from sojourn_papers.adt.studies import CHOSEN, MAIN, ONE_WAY, READINGS, STUDIES, USERS
 from sojourn_papers.evidence import Estimate, Evidence, Measure, Seed, estimated
+from sojourn_papers.paper import Target, Tolerance
 from sojourn_papers.readings import ON_OTHER_SEEDS
 from sojourn_papers.study import Variant
 
@@ -78,6 +79,29 @@ def test_the_rule_of_roots_has_1500_packets_for_one_user() -> None:
     assert (min(USERS), max(USERS)) == (4, 2000)
     for users in USERS:
         assert SAYS[f"figure2/{users}/limit"] == pytest.approx(1500 / users**0.5, abs=0.05)
+
+
+def test_what_is_close_to_the_rule_is_what_the_number_s_tolerance_allows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Rule(Evidence):
+        """Each mean limit a tenth above the rule."""
+
+        def estimate(self, variant: Variant, _: Measure) -> Estimate:
+            return estimated([1.1 * SAYS[f"figure2/{variant.name.removeprefix('N = ')}/limit"]])
+
+        def has(self, *_: Variant) -> bool:
+            return True
+
+    def close() -> float:
+        return claims.close_fit(Rule(False, {})).measured[
+            "within 25 % of the rule, of the N that were run, %"
+        ]
+
+    assert close() == 100
+    narrow = Target(SAYS["figure2/4/limit"], Tolerance(0.05, "narrower"))
+    monkeypatch.setitem(claims.TARGETS, "figure2/4/limit", narrow)
+    assert close() == 90
 
 
 # ------------------------------------------------------------------------------------- the search
