@@ -3,8 +3,8 @@ each pair.
 
 sojourn reproduce --search buffer-sizing > searched.csv
 
-No verdict uses the seeds of this search. The pair is chosen by that row alone, so that 200 to 400
-flows can contradict it.
+No verdict uses the seeds of this search. The pair is chosen that is nearest to that row's simulated
+values (in squared points), so that 200 to 400 flows can contradict it.
 """
 
 from __future__ import annotations
