@@ -3,18 +3,22 @@
 import importlib
 import json
 import math
+import re
 from dataclasses import make_dataclass, replace
 from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
+from tree import ROOT
 
+import sojourn_papers as papers
 from sojourn import extras
 from sojourn.engine import find, runs
 from sojourn.engine.sim import Simulator
 from sojourn.errors import UserError
 from sojourn.scenario import loads
 from sojourn_papers import engines, page, reproduction
+from sojourn_papers.cli.reproduce import reproduce as reproduce_command
 from sojourn_papers.engines import Pair
 from sojourn_papers.evidence import Estimate, Evidence, Seed
 from sojourn_papers.paper import Claim, Finding, Number, Paper, Picture, Threshold
@@ -178,6 +182,23 @@ def test_a_paper_s_runs_of_another_build_are_not_redrawn(tmp_path: Path) -> None
         reproduction._reopened(job, other)
     with pytest.raises(UserError, match="lacks seeds, or was made"):
         reproduction._reopened(replace(job, scenario=short.with_(seeds=[1, 2])), find("sim"))
+
+
+def test_the_documentation_has_the_runs_of_a_guest() -> None:
+    asked = {
+        paper.id: sum(
+            len(scenario.seeds)
+            for study in paper.studies
+            for scenario in study.scenarios(paper.folder, True, "kernel").values()
+        )
+        for paper in map(papers.load, papers.NAMES)
+    }
+    runs_ = {name: count for name, count in asked.items() if count}
+    text = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
+    table = re.findall(r"^\| `([\w-]+)` \| (\d+) \| \d+ CPU s \|$", text, re.MULTILINE)
+    assert {name: int(count) for name, count in table} == runs_
+    [engine] = [one for one in reproduce_command.params if one.name == "engine"]
+    assert all(name in engine.help for name in runs_)
 
 
 def test_no_test_of_papers_can_import_live_lines() -> None:

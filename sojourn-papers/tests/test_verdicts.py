@@ -25,7 +25,7 @@ from sojourn.engine.sim import Simulator
 from sojourn.errors import UserError
 from sojourn.records import RunError
 from sojourn.scenario.realised import Realised
-from sojourn_papers import page, story, verdict
+from sojourn_papers import page, readings, story, verdict
 from sojourn_papers.evidence import Estimate, Evidence, Seed
 from sojourn_papers.paper import (
     Bar,
@@ -722,6 +722,14 @@ def test_what_a_searched_reading_names_is_no_prediction_alone(name: str) -> None
     searched = any(one.searched for one in paper.readings)
     assert searched == any(one.role is Role.FITTED for one in paper.numbers)
     assert any(one.role is Role.PREDICTED for one in (*paper.numbers, *paper.claims))
+
+
+@pytest.mark.parametrize("name", papers.NAMES)
+def test_a_search_s_readings_are_compared_with_the_chosen_one_on_its_seeds(name: str) -> None:
+    paper = papers.load(name)
+    only_searched = {study[one] for study in paper.search_studies for one in study.variants}
+    found = [other for other, swap in paper.swaps.items() if only_searched & {*swap.values()}]
+    assert (readings.ON_OTHER_SEEDS in found) == bool(found)
 
 
 def test_a_heading_of_the_overviews_picture_is_whole(paper: Paper, tmp_path: Path) -> None:

@@ -516,8 +516,8 @@ def _compared(one: Reproduction) -> str:
     if not of:
         return ""
     return (
-        f"{fit} of the {of} predictions of {one.paper.id} that compare disciplines are within the tolerance; "
-        f"if the disciplines did not differ, {same} would be."
+        f"Predictions of {one.paper.id} that compare disciplines: {fit} of {of} within the tolerance; "
+        f"{same} if the disciplines did not differ."
     )
 
 

@@ -32,7 +32,7 @@ INTERRUPTED = 130
 )
 @options.block(
     options.ExecutionOptions,
-    engine="What runs them; a kernel runs home-upload, queue-anatomy and video-testbed, in part.",
+    engine="What runs them; a kernel runs bbr-shares, home-upload, queue-anatomy and video-testbed, in part.",
 )
 @options.block(options.ClusterOptions)
 @options.block(options.StoreOptions)
