@@ -144,6 +144,41 @@ def test_what_the_chosen_does_worse_is_said_to_be_worse(runs: list) -> None:
     assert "sojourn p95 from " in worse
 
 
+def test_three_sentences_say_what_is_what_to_do_and_what_it_costs(runs: list) -> None:
+    decision = advice.choose(runs, advice.GOALS["delay"], "up")
+    now, then, price = advice.sentences(decision, LINE)
+    by = {each.key: each for each in decision.gains}
+    idle = decision.contest.row("ping_idle")
+    assert idle is not None
+    assert now == (
+        f"While the line is full, one ping in twenty takes {by['ping_p95'].reference:.0f} ms or more, "
+        f"where an idle line takes {idle.means[0]:.0f} ms: web pages, calls and games wait as long."
+    )
+    assert then == (
+        f"The queue discipline {decision.chosen} on your router, limited to 9.5 Mbit/s up, "
+        f"changes that to {by['ping_p95'].value:.0f} ms."
+    )
+    goodput = by["goodput"]
+    assert goodput.verdict == "worse"
+    assert price.startswith("In 3 simulated runs its price is: ")
+    assert f"goodput up goes from {goodput.reference:.3g} to {goodput.value:.3g} Mbit/s" in price
+    at_the_link = advice.sentences(decision, None)[1]
+    assert at_the_link.startswith(
+        f"The queue discipline {decision.chosen} at the bottleneck changes"
+    )
+
+
+def test_where_nothing_is_better_nothing_is_to_be_done(runs: list) -> None:
+    decision = advice.choose(runs, advice.GOALS["delay"], "up")
+    kept = replace(decision, chosen="as it is", undecided=("cake", "pie"))
+    assert advice.sentences(kept, LINE)[1:] == [
+        "Keep the line as it is: no other queue discipline is shown to be better for the shortest delay under load.",
+        "This is from 3 simulated runs; they do not decide whether cake or pie would be as good.",
+    ]
+    free = replace(decision, judgement=replace(decision.judgement, contests=(replace(decision.contest, differences=()),)))  # fmt: skip
+    assert advice.sentences(free, LINE)[2].startswith("In 3 simulated runs it makes nothing worse")
+
+
 def test_who_bloats_does_not_stand_for_goodput_though_it_has_most(runs: list) -> None:
     decision = advice.choose(runs, advice.GOALS["goodput"], "up")
     row = decision.contest.row("goodput")
@@ -416,6 +451,21 @@ def test_the_verb_writes_runs_a_page_and_an_object(
     assert output["commands"][0].startswith("tc qdisc add dev eth0 root")
     assert (tmp_path / "a" / "report.html").exists()
     assert (tmp_path / "a" / "cake" / "meta.json").exists()
+
+
+def test_plain_words_come_with_a_page_of_one_picture(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(advice, "MOST_SEEDS", 2)
+    command = ["advise", "--up", "10mbit", "--rtt", "90ms", "--plain", *FEW[:-1]]
+    assert status([*command, "-q", "-o", str(tmp_path / "a")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith("While the line is full, one ping in twenty takes ")
+    page = (tmp_path / "a" / "plain.html").read_text()
+    assert page.count('<svg role="img"') == 1
+    assert "Ping RTT of the first simulated run" in page
+    assert said.split(". ")[0] in page
+    assert not (tmp_path / "a" / "report.html").exists()
 
 
 def test_more_seeds_are_run_where_they_do_not_decide(

@@ -395,6 +395,8 @@ class Advised(TypedDict):
     goal: str
     chosen: str
     """The variant to use."""
+    plain: list[str]
+    """The advice in three sentences: what happens now, what to do, what it costs."""
     usual: bool
     """Whether it was chosen among equals because it is the usual choice."""
     as_good: list[str]

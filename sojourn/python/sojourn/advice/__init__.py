@@ -10,6 +10,7 @@ from sojourn.advice.candidates import Candidate, candidates, in_scenario
 from sojourn.advice.choice import GOALS, MOST_SEEDS, Advice, Goal, choose
 from sojourn.advice.commands import mikrotik, replacing, sqm
 from sojourn.advice.line import SHARE, UNKNOWN_RTT_NS, AccessLine, of_scenario
+from sojourn.advice.plain import sentences
 
 __all__ = [
     "GOALS",
@@ -26,5 +27,6 @@ __all__ = [
     "mikrotik",
     "of_scenario",
     "replacing",
+    "sentences",
     "sqm",
 ]

@@ -178,8 +178,8 @@ start = "uniform 0 ms .. 45 ms"
     def __str__(self) -> str:
         low, high = (f"{end / 1e6:g}" for end in self.rtt_ns)
         rtt = f"RTT {low} ms" if low == high else f"RTT {low} to {high} ms"
-        down = "" if self.down_bps is None else f" up, {_mbps(self.down_bps)} down"
-        return f"A line of {_mbps(self.up_bps)}{down}, {rtt}"
+        down = "" if self.down_bps is None else f" up, {mbps(self.down_bps)} down"
+        return f"A line of {mbps(self.up_bps)}{down}, {rtt}"
 
 
 def of_scenario(scenario: Scenario, interface: str) -> AccessLine | None:
@@ -202,5 +202,6 @@ def shaped(bps: int) -> int:
     return round(bps * SHARE)
 
 
-def _mbps(bps: int) -> str:
+def mbps(bps: int) -> str:
+    """A rate in words."""
     return f"{bps / 1e6:g} Mbit/s"

@@ -84,6 +84,12 @@ def _ends(rtt: str) -> tuple[int, int]:
     metavar="IFACE",
     help="The router's interface to the line, for the commands.",
 )
+@click.option(
+    "--plain",
+    "in_plain_words",
+    is_flag=True,
+    help="Three sentences for people who decide; with -o a page of them with one picture, plain.html.",
+)
 @options.block(
     options.OutputOptions, out="Folder of Runs, figures and page. [default: nothing is written]"
 )
@@ -98,6 +104,7 @@ def advise(
     link: str | None,
     goal: str,
     interface: str,
+    in_plain_words: bool,
     rate: options.RateOptions,
     output: options.OutputOptions,
     variation: options.VariationOptions,
@@ -152,9 +159,13 @@ def advise(
     advised = _advised(found, runs[0], line, None if path is None else interface)
     if talk.as_json:
         work.show(text.as_json(advised, "advise"))
+    elif in_plain_words:
+        work.show("\n".join(_filled(sentence) for sentence in advised["plain"]))
     else:
         _show(found, advised)
-    if output.out is not None:
+    if output.out is not None and in_plain_words:
+        _write_plain(found, advised, runs, output.out, talk.quiet)
+    elif output.out is not None:
         _write(runs, output.out, talk.quiet)
     if work.invalid(runs):
         raise click.exceptions.Exit(work.INVALID)
@@ -250,6 +261,7 @@ def _advised(found: Advice, first: Run, line: AccessLine | None, device: str | N
         "about": first.meta.title,
         "goal": found.goal.name,
         "chosen": words,
+        "plain": advice.sentences(found, line if device is None else None),
         "usual": found.usual,
         "as_good": list(found.as_good),
         "undecided": list(found.undecided),
@@ -353,3 +365,14 @@ def _write(runs: list[Run], folder: Path, quiet: bool) -> None:
     drawn = work.draw(runs, folder / "figures", ("svg",))
     page = report.write(runs, folder / "report.html")
     work.say(f"wrote {page}\n      {folder / 'figures'} ({drawn} figures)", quiet)
+
+
+def _write_plain(
+    found: Advice, advised: Advised, runs: Sequence[Run], folder: Path, quiet: bool
+) -> None:
+    from sojourn import report
+
+    shown = {found.contest.baseline, found.chosen}
+    chosen = [run for run, name in zip(runs, found.judgement.runs, strict=True) if name in shown]
+    page = report.write_plain(advised["about"], advised["plain"], chosen, folder / "plain.html")
+    work.say(f"wrote {page}", quiet)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from sojourn.figures import series
-from sojourn.figures.beside import boxes, stacked
+from sojourn.figures.beside import boxes, ping_lines, stacked
 from sojourn.figures.coexistence import can_map, coexistence
 from sojourn.figures.comparison import bars, tradeoff
 from sojourn.figures.distribution import cdf, cdf_by_phase
@@ -39,6 +39,7 @@ __all__ = [
     "cdf_by_phase",
     "coexistence",
     "density",
+    "ping_lines",
     "save",
     "stacked",
     "timeline",

@@ -108,6 +108,34 @@ def _row(
 
 
 @style.drawn
+def ping_lines(
+    runs: Sequence[Run], *, ax: Axes | None = None, paper: style.Paper | None = None
+) -> Figure:
+    """The ping RTT of each Run over time, of its first seed, in one panel."""
+    runs = style.ordered(runs)[:MOST_BESIDE]
+    series.check(runs)
+    looks = style.looks(runs, series.bottlenecks(runs))
+    figure = style.blank(4.2, 3.0)
+    top = style.heading(figure, series.title(runs), series.subtitle(runs))
+    [[axes]] = style.panels(
+        figure, style.Margins(top=top + 0.1, left=0.65, right=0.15, bottom=0.75)
+    )
+    for run, look in zip(runs, looks, strict=True):
+        if (probe := next(iter(series.answered(run)), None)) is not None:
+            line = series.thin(series.pings(run, run.seeds[0], probe), 600)
+            axes.plot(line.t, line.y, color=look.colour, label=style.shorten(look.label, 40))
+    if axes.lines:
+        figure.legend(loc="lower center", ncols=2, frameon=False)
+    else:
+        style.note(axes, "no ping was answered")
+    end = max(run.meta.duration_ns for run in runs) / 1e9
+    axes.set(xlim=(0, end), xlabel="time [s]", ylabel="ping RTT [ms]")
+    axes.set_ylim(bottom=0)
+    style.shade_warmup([axes], runs[0].meta.warmup_ns / 1e9, end)
+    return figure
+
+
+@style.drawn
 def boxes(
     runs: Sequence[Run], *, ax: Axes | None = None, paper: style.Paper | None = None
 ) -> Figure:

@@ -101,6 +101,26 @@ def write(runs: Sequence[Run], path: str | Path, lab_in: Path | None = None) -> 
     return file
 
 
+def write_plain(title: str, sentences: Sequence[str], runs: Sequence[Run], path: Path) -> Path:
+    """Writes a page of some sentences about these Runs and one picture: the ping RTT of the first
+    seed."""
+    says = "Ping RTT of the first simulated run"
+    with holding(runs):
+        page = parts.page(
+            "sojourn.report/plain.html",
+            ["sojourn.report/page.css"],
+            title=title,
+            about=series.subtitle(runs),
+            sentences=sentences,
+            drawn=parts.Picture(parts.svg(figures.ping_lines(runs), says), says),
+        )
+    try:
+        write_whole(path, page.encode())
+    except OSError as error:
+        raise RunError(f"can't write {path}: {error.strerror}", "choose another folder") from None
+    return path
+
+
 def render(runs: Sequence[Run], lab: str | None = None) -> str:
     """The page as HTML; `lab` is the address of the lab's page, relative to this one."""
     series.check(runs)
