@@ -134,6 +134,18 @@ def test_stacked_runs_share_their_axes(pair: list[Run]) -> None:
     )
 
 
+def test_pings_in_one_panel_are_those_of_the_first_seed(pair: list[Run]) -> None:
+    figure = figures.ping_lines(pair)
+    [axes] = figure.axes
+    for run, drawn in zip(pair, axes.get_lines(), strict=True):
+        assert drawn.get_label() == run.meta.label
+        np.testing.assert_allclose(
+            np.nanmax(np.asarray(drawn.get_ydata(), float)),
+            np.nanmax(series.pings(run, run.seeds[0], "ping").y),
+        )
+    assert axes.get_ylim()[0] == 0
+
+
 def test_completion_times_are_those_of_transfers_after_the_warm_up(tmp_path: Path) -> None:
     run = synthetic.run(tmp_path / "run", Shape())
     table = pl.DataFrame(
