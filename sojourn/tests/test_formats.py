@@ -292,6 +292,52 @@ def test_networkqualitys_latencies_are_spread_over_their_phases(tmp_path: Path) 
         formats.read(formats.open_file(file))
 
 
+def _imported(folder: Path, *words: str) -> Result:
+    (folder / "x.csv").write_text(
+        "time,DL_bitrate,rtt,cell\n0,1000,20,a\n1,2000,30,b\n2,4000,30,b\n"
+    )
+    return CliRunner().invoke(cli, ["import", str(folder / "x.csv"), "-o", str(folder / "x"), *words])  # fmt: skip
+
+
+def test_the_unit_of_a_column_can_be_given(tmp_path: Path) -> None:
+    done = _imported(tmp_path, "--unit", "DL_bitrate=kbps", "--unit", "rtt=ms")
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "x.down.trace").read_text().splitlines()[1:] == ["0.000000,1", "1.000000,2", "2.000000,4"]  # fmt: skip
+    assert (tmp_path / "x.delay.trace").read_text().splitlines()[1] == "0.000000,10"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "its column 'DL_bitrate' has no unit: rename it to DL_bitrate_mbps, or give --unit DL_bitrate=mbps"),
+        (["--unit", "DL_bitrate=kbps"], "its column 'rtt' has no unit: rename it to rtt_ms, or give --unit rtt=ms"),
+        (["--unit", "rate=kbps"], "no column 'rate': its columns are time, DL_bitrate, rtt, cell"),
+        (["--unit", "DL_bitrate=ms"], "'DL_bitrate' is a rate: it takes one of bps, kbps, mbps, gbps, not ms"),
+        (["--unit", "DL_bitrate=kbps", "--unit", "rtt=mbps"], "'rtt' is an RTT: it takes one of us, ms, s, not mbps"),
+        (["--unit", "time=ms"], "'time' is a time: it takes no unit of these, not ms"),
+        (["--unit", "kbps"], "'kbps' is not COLUMN=UNIT"),
+        (["--unit", "rtt=ms", "--unit", "rtt=s"], "two units are given for one column"),
+        (["--unit", "DL_bitrate=kbps", "--unit", "rtt=ms", "--unit", "cell=ms"], "nothing is read of its column 'cell'"),
+    ],
+)  # fmt: skip
+def test_a_unit_that_is_missing_or_wrong_is_said(
+    words: list[str], says: str, tmp_path: Path
+) -> None:
+    done = _imported(tmp_path, *words)
+    assert isinstance(done.exception, UserError)
+    assert says in str(done.exception)
+    assert not list(tmp_path.glob("x.*.trace"))
+
+
+def test_a_unit_in_the_name_is_not_overruled_and_other_formats_take_none(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("time,dl_mbps\n0,1\n1,2\n")
+    done = CliRunner().invoke(cli, ["import", str(file), "--unit", "dl_mbps=kbps"])
+    assert "has another unit in its name than kbps" in str(done.exception)
+    done = CliRunner().invoke(cli, ["import", str(FILES / "ping-macos.txt"), "--unit", "a=ms"])
+    assert "of the format ping-text" in str(done.exception)
+
+
 def test_steps_of_smokeping() -> None:
     _, measured = _read("smokeping.xml")
     (pings,) = measured.pings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
     from sojourn.records import Run
 
 
+def _unit(word: str) -> tuple[str, str]:
+    """Parses COLUMN=UNIT."""
+    column, _, unit = word.rpartition("=")
+    if not column or not unit:
+        raise UserError(f"{word!r} is not COLUMN=UNIT", "write --unit dl_rate=kbps")
+    return column, unit
+
+
 @click.command("import")
 @click.argument(
     "paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE..."
@@ -25,8 +34,21 @@ if TYPE_CHECKING:
     options.OutputOptions,
     out="Folder of the Run, or file of the scenario; with several FILEs, a folder for all of them. [default: runs/<file> for a Run, <file>.toml for a scenario]",
 )
+@click.option(
+    "--unit",
+    "units",
+    multiple=True,
+    metavar="COLUMN=UNIT",
+    callback=options.placed(_unit),
+    help="The unit of a table's column whose name has none: bps, kbps, mbps, gbps, us, ms or s. May be repeated.",
+)
 @options.one(options.TalkOptions, "quiet")
-def import_(paths: tuple[Path, ...], output: options.OutputOptions, quiet: bool) -> None:
+def import_(
+    paths: tuple[Path, ...],
+    output: options.OutputOptions,
+    units: tuple[tuple[str, str], ...],
+    quiet: bool,
+) -> None:
     """Read files of other programs, whatever they are.
 
     A measurement (flent, irtt, iperf3, ping, SmokePing, ...) becomes a Run, which report, compare
@@ -39,8 +61,15 @@ def import_(paths: tuple[Path, ...], output: options.OutputOptions, quiet: bool)
     from sojourn import formats
     from sojourn.formats.file_series import unique_names
 
-    contents = [formats.open_file(path) for path in paths]
+    if len(dict(units)) < len(units):
+        raise UserError("two units are given for one column", "give --unit once for each column")
+    contents = [replace(formats.open_file(path), units=dict(units)) for path in paths]
     results = [formats.read(content) for content in contents]
+    if units and not any(found.takes_units for found, _ in results):
+        raise UserError(
+            f"--unit is for tables of a line, and {paths[0]} is of the format {results[0][0].name}",
+            "leave it out",
+        )
     names = unique_names(map(stem, contents), between="-")
     several = len(paths) > 1
     writers: list[Callable[[], None]] = []

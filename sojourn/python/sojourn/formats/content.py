@@ -8,9 +8,9 @@ import io
 import json
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -67,6 +67,8 @@ class Content:
     """The first `HEAD` bytes."""
     whole: bytes | None = None
     """All of it; None: it is read when it is asked for."""
+    units: Mapping[str, str] = field(default_factory=dict)
+    """The unit of each column of a table whose name has none."""
 
     @cached_property
     def data(self) -> bytes:

@@ -57,6 +57,8 @@ class Format:
 
     refused: bool = False
     """Whether it is recognised only to give the reason why it can't be read."""
+    takes_units: bool = False
+    """Whether the units of its columns can be given (`Content.units`)."""
 
     @property
     def hint(self) -> str:

@@ -6,8 +6,8 @@ chosen by crates/scenario/src/columns.rs: it looks for the one quantity and the 
 scenario's key implies, and knows no directions, RTTs, losses or dates. Here nothing implies them,
 so the names must contain them. Both give a name with a unit the same meaning (the tests say so).
 
- A column's unit is part of its
-name (`dl_mbps`, `rtt_ms`); without a unit the file is refused, unless it is a known public dataset.
+A column's unit is part of its name (`dl_mbps`, `rtt_ms`) or given (`Content.units`). Without a unit
+the file is refused, unless it is a known public dataset.
 Times are seconds or milliseconds from a beginning, seconds or milliseconds since 1970, or dates.
 """
 
@@ -43,6 +43,8 @@ _RATE_UNITS = {"": math.nan, "b": 1e-6, "k": 1e-3, "m": 1.0, "g": 1e3}
 """In Mbit/s."""
 _DELAY_UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
 """In ms."""
+UNITS = {f"{prefix}bps": scale for prefix, scale in zip(("", "k", "m", "g"), (1e-6, 1e-3, 1.0, 1e3), strict=True)} | _DELAY_UNITS  # fmt: skip
+"""The units that can be given, to Mbit/s or ms."""
 _DATES = ("%Y.%m.%d_%H.%M.%S", "%Y-%m-%d %H:%M:%S", "%Y/%m/%d %H:%M:%S", "%d/%m/%Y %H:%M:%S")
 KBITS = frozenset({"dl_bitrate", "ul_bitrate", "cellid", "state"})
 """Columns of the 5G dataset of University College Cork, whose bitrates are in kbit/s."""
@@ -111,7 +113,7 @@ def _read(content: Content) -> Texts:
     names = _header(content)
     if names is None:
         raise FileFormatError("its first line does not name its columns")
-    columns, left_out = _columns(names)
+    columns, left_out = _columns(names, content.units)
     rows = [_cells(line) for line in content.lines if line.strip()][1:]
     if len(rows) > MOST_ROWS:
         raise FileFormatError(f"it has more than {MOST_ROWS} rows: give a shorter part of it")
@@ -130,8 +132,13 @@ def _read(content: Content) -> Texts:
     )
 
 
-def _columns(names: Sequence[str]) -> tuple[dict[str, tuple[int, _Column]], list[str]]:
+def _columns(
+    names: Sequence[str], units: Mapping[str, str]
+) -> tuple[dict[str, tuple[int, _Column]], list[str]]:
     """The place and the meaning of each quantity's column, and notes on the others."""
+    for name in units:
+        if name not in names:
+            raise FileFormatError(f"it has no column {name!r}: its columns are {', '.join(names)}")
     plain = {_plain_name(name) for name in names}
     chosen: dict[str, tuple[int, _Column]] = {}
     unread = []
@@ -139,20 +146,45 @@ def _columns(names: Sequence[str]) -> tuple[dict[str, tuple[int, _Column]], list
     for at, name in enumerate(names):
         found = _meaning(name)
         if found is None or found.quantity in chosen:
+            if name in units:
+                raise FileFormatError(
+                    f"nothing is read of its column {name!r}, so it takes no unit"
+                )
             unread.append(name)
             continue
-        if math.isnan(found.scale):
+        if name in units:
+            found = _given(found, name, units[name])
+        elif math.isnan(found.scale):
             if found.quantity in ("down", "up") and plain >= KBITS:
                 found = _Column(found.quantity, 1e-3)
                 notes.append(f"{name} is in kbit/s, as in the 5G dataset that has such columns.")
             else:
+                example = "mbps" if found.quantity in ("down", "up") else "ms"
                 raise FileFormatError(
-                    f"its column {name!r} has no unit: rename it to {name}_mbps, {name}_kbps or {name}_ms"
+                    f"its column {name!r} has no unit: rename it to {name}_{example}, or give --unit {name}={example}"
                 )
         chosen[found.quantity] = (at, found)
     if unread:
         notes.append(f"Columns that were not read: {', '.join(unread)}.")
     return chosen, notes
+
+
+def _given(column: _Column, name: str, unit: str) -> _Column:
+    """The column with a unit that its name does not have."""
+    rate = column.quantity in ("down", "up")
+    takes = [each for each in UNITS if (each in _DELAY_UNITS) != rate]
+    if column.quantity in ("time", "loss"):
+        takes = []
+    if unit not in takes:
+        wanted = f"one of {', '.join(takes)}" if takes else "no unit of these"
+        kind = _KINDS[column.quantity]
+        raise FileFormatError(f"its column {name!r} is {kind}: it takes {wanted}, not {unit}")
+    if not math.isnan(column.scale) and column.scale != UNITS[unit]:
+        raise FileFormatError(f"its column {name!r} has another unit in its name than {unit}")
+    return _Column(column.quantity, UNITS[unit])
+
+
+_KINDS = {"time": "a time", "down": "a rate", "up": "a rate", "delay": "a delay", "rtt": "an RTT", "loss": "a loss"}  # fmt: skip
 
 
 def _times(cells: Sequence[str], column: _Column) -> list[float]:
@@ -267,5 +299,5 @@ def _scenario(
 
 
 FORMATS = (
-    Format("line-table", "a table", "a table with columns like time, dl_mbps, ul_mbps, rtt_ms", Yields.TRACE, _is_table, _read),
+    Format("line-table", "a table", "a table with columns like time, dl_mbps, ul_mbps, rtt_ms", Yields.TRACE, _is_table, _read, takes_units=True),
 )  # fmt: skip
