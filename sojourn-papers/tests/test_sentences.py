@@ -3,6 +3,7 @@ real Runs would take minutes, and for an engine that runs only a part of a paper
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
 import re
@@ -168,6 +169,18 @@ def test_a_reason_has_no_result_of_ours(name: str) -> None:
         **{one.id: f"{one.reason} {one.engines}" for one in paper.numbers},
     }
     assert unknown(reasons, stated(paper) | settings(paper)) == {}
+
+
+@pytest.mark.parametrize("name", papers.NAMES)
+def test_the_text_of_claims_and_figures_has_no_result_of_ours(name: str) -> None:
+    # Numbers of Runs come from the Runs; settings may be written out.
+    paper = papers.load(name)
+    texts = {}
+    for file in ("claims.py", "figures.py"):
+        tree = ast.parse((paper.folder / file).read_text(encoding="utf-8"))
+        strings = [one for one in ast.walk(tree) if isinstance(one, ast.Constant)]
+        texts |= {f"{file}:{one.lineno}": str(one.value) for one in strings}
+    assert unknown(texts, stated(paper) | settings(paper)) == {}
 
 
 def test_the_documentation_has_no_result_of_ours() -> None:

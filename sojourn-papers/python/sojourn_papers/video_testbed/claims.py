@@ -27,7 +27,7 @@ def _behind(evidence: Evidence, measure: Measure) -> dict[str, dict[int, float]]
 
 
 def _listed(found: Mapping[str, Mapping[int, float]], unit: str, places: int = 0) -> str:
-    """`Drop Tail 5395, 8292, 8443 ms, RED ...`."""
+    """`250, 200, 150 kbps: Drop Tail A, B, C; RED A, B, C ms`."""
     each = (f"{name} {formats.each(along.values(), places)}" for name, along in found.items())
     return f"250, 200, 150 kbps: {'; '.join(each)} {unit}"
 
