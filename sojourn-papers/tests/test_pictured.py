@@ -523,8 +523,9 @@ def test_the_page_names_the_frozen_tolerances_and_what_has_changed_since(
     lenient = replace(claim, asks={"ping, ms": Threshold("< 50", lambda ours: ours < 50)})
     assert frozen.changed(replace(paper, claims=(lenient,)), kept) == ["a line"]
     # A new date for a threshold does not change the date of the tolerances.
-    again_ = frozen.text(replace(paper, claims=(lenient,)), date(2026, 3, 4))
-    assert "frozen = 2026-03-04\ntolerances = 2026-01-02\n" in again_
+    again_ = frozen.write(replace(paper, claims=(lenient,)), date(2026, 3, 4))
+    assert again_ == file
+    assert "frozen = 2026-03-04\ntolerances = 2026-01-02\n" in again_.read_text()
 
 
 @pytest.mark.parametrize("name", papers.NAMES)

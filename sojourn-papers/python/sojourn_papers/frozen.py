@@ -14,7 +14,7 @@ the date of the last change of a tolerance. The page prints the SHA-256 of the f
 reader of a verdict can check that its terms are older than the result. The page names differences
 between this file and published.toml, and a test refuses them.
 
-    python -m sojourn_papers.frozen adt 2026-11-26    the file, on standard output
+    python -m sojourn_papers.frozen adt 2026-11-26    writes the file
 """
 
 from __future__ import annotations
@@ -110,6 +110,13 @@ def text(paper: Paper, on: date) -> str:
     )
 
 
+def write(paper: Paper, on: date) -> Path:
+    """Writes the file into the paper's folder, with the present tolerances and thresholds."""
+    file = paper.folder / FILE
+    file.write_text(text(paper, on), encoding="utf-8")
+    return file
+
+
 def _lines(table: Mapping[str, str]) -> list[str]:
     return [
         f"{json.dumps(id_, ensure_ascii=False)} = {json.dumps(words, ensure_ascii=False)}"
@@ -145,4 +152,4 @@ def _claim(claim: Claim) -> str:
 if __name__ == "__main__":
     import sojourn_papers as papers
 
-    print(text(papers.load(sys.argv[1]), date.fromisoformat(sys.argv[2])), end="")
+    print(write(papers.load(sys.argv[1]), date.fromisoformat(sys.argv[2])))
