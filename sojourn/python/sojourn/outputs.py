@@ -296,6 +296,40 @@ class VerifyOutput(TypedDict):
     """The Runs that were run again."""
 
 
+class ShownLink(TypedDict):
+    """A link at an instant."""
+
+    link: str
+    qdisc: str
+    totals: dict[str, Any]
+    """Its row of the table `links`, from the beginning of the run to the instant."""
+    queue: dict[str, Any] | None
+    """Its last row of the table `queue`; null: it has no time line."""
+
+
+class ShownFlow(TypedDict):
+    """A flow at an instant."""
+
+    flow: str
+    congestion: str | None
+    mss: int | None
+    """Payload bytes of a full segment; null: not TCP."""
+    totals: dict[str, Any]
+    """Its row of the table `flows`, from the beginning of the run to the instant."""
+    sample: dict[str, Any] | None
+    """Its last row of the table `flow`; null: it has none yet."""
+
+
+class ShowOutput(TypedDict):
+    """`sojourn show`."""
+
+    schema: str
+    at_ns: int
+    seed: int
+    links: list[ShownLink]
+    flows: list[ShownFlow]
+
+
 class JudgedRow(TypedDict):
     """A quantity of each Run of a contest."""
 
@@ -691,6 +725,7 @@ OUTPUTS: dict[str, tuple[int, str]] = {
     "evaluate": (1, "sojourn.outputs:EvaluateOutput"),
     "check": (1, "sojourn.outputs:CheckOutput"),
     "verify": (1, "sojourn.outputs:VerifyOutput"),
+    "show": (1, "sojourn.outputs:ShowOutput"),
     "agree": (1, "sojourn.outputs:AgreeOutput"),
     "replay": (1, "sojourn.outputs:ReplayOutput"),
     "clean": (1, "sojourn.outputs:CleanOutput"),

@@ -41,6 +41,7 @@ SECTIONS = {
         "lab",
         "list",
         "verify",
+        "show",
         "bundle",
         "import",
         "look",

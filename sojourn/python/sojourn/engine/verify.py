@@ -128,7 +128,7 @@ def verify(
         UserError: one of them can't be run again, or not on this host. Nothing has been run then.
         ScenarioError: a scenario.toml is invalid.
     """
-    engines = {name: find(name) for name in dict.fromkeys(_engine_of(run) for run in runs)}
+    engines = {name: find(name) for name in dict.fromkeys(engine_of(run) for run in runs)}
     scenarios = [scenario_of(run) for run in runs]
     verifications: dict[int, Verification] = {}
     for name, engine in engines.items():
@@ -175,7 +175,12 @@ def check_tables(run: Run) -> int:
     return len(tables)
 
 
-def _engine_of(run: Run) -> str:
+def engine_of(run: Run) -> str:
+    """The engine that can run a Run again.
+
+    Raises:
+        UserError: there is none, and why.
+    """
     if not run.seeds:
         raise UserError(
             f"{run.path}: no seed has finished", "there is nothing to verify: run it again"

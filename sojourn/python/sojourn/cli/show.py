@@ -1,0 +1,61 @@
+"""`sojourn show`: an instant of a Run, as `tc -s qdisc` and `ss -ti` would print it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sojourn.cli import options, text, work
+from sojourn.errors import UserError
+
+
+def _time(written: str) -> int:
+    from sojourn.units import parse_duration
+
+    return parse_duration(written, what="an instant", example="12.5 s", zero=False)
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path), metavar="RUN")
+@click.option(
+    "--at",
+    required=True,
+    metavar="TIME",
+    callback=options.placed(_time),
+    help="The instant, from the beginning of the run: 12.5s.",
+)
+@click.option("--seed", type=int, metavar="N", help="The seed. [default: the first]")
+@options.block(options.ProgramOptions)
+@options.block(options.TalkOptions)
+def show(
+    path: Path,
+    at: int,
+    seed: int | None,
+    program: options.ProgramOptions,
+    talk: options.TalkOptions,
+) -> None:
+    """Show the queues and the senders of a Run at one instant.
+
+    The seed is run again up to the instant, by the engine of the Run. The output has the form of
+    `tc -s qdisc show` for each queue and of `ss -ti` for each TCP flow. Counters begin with the run,
+    warm-up included, as those of Linux do.
+
+    \b
+    sojourn show runs/home-uplink --at 12.5s
+    """
+    from sojourn.engine.instant import as_ss, as_tc, instant
+    from sojourn.engine.verify import scenario_of
+    from sojourn.records import Run
+
+    run = Run.open(path)
+    if not run.seeds:
+        raise UserError(f"{path}: no seed has finished", "run it again")
+    work.permit([scenario_of(run)], run.meta.engine, program.allowed)
+    found = instant(run, at, seed)
+    if talk.as_json:
+        work.show(text.as_json(found.to_dict(), "show"))
+        return
+    work.show("\n".join(as_tc(found)))
+    if lines := list(as_ss(found)):
+        work.show("\n" + "\n".join(lines))
