@@ -14,7 +14,6 @@ from sojourn import cleanup
 from sojourn.engine.runs import run_each
 from sojourn.engine.verify import engine_of, scenario_of
 from sojourn.errors import UserError
-
 from sojourn.records import FlowInfo, LinkInfo, Run
 
 Row = Mapping[str, Any]
