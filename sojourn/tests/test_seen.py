@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -166,6 +167,42 @@ def test_a_capture_is_sent_again_in_its_directions(case: Case, tmp_path: Path) -
     arrived = dict(zip(links["link"].to_list(), links["arrived_packets"].to_list(), strict=True))
     up = sum(count for name, count in counts.items() if name.split()[1].startswith("10.0."))
     assert arrived == {"down": sum(counts.values()) - up, "up": up}
+
+
+def test_a_part_of_a_capture_is_that_part(case: Case, tmp_path: Path) -> None:
+    found = _read(case.file.read_bytes(), tmp_path)
+    words = ["look", str(case.file), "--time", "6s..9s", "-o", str(tmp_path / "part")]
+    done = CliRunner().invoke(cli, words, catch_exceptions=False)
+    inside = (found.t_ns - found.t_ns[0] >= 6 * 10**9) & (found.t_ns - found.t_ns[0] <= 9 * 10**9)
+    assert f"capture {inside.sum()} packets" in done.output
+    part = Run.open(tmp_path / "part")
+    assert part.meta.duration_ns == pytest.approx(3e9, abs=0.1e9)
+    words = ["import", str(case.file), "--time", "6s..9s", "-o", str(tmp_path / "part.toml")]
+    done = CliRunner().invoke(cli, words, catch_exceptions=False)
+    sent_again = scenario.load(tmp_path / "part.toml").realise(1)
+    assert sent_again.duration_ns == pytest.approx(3e9, abs=1.1e9)
+    for wrong, says in (
+        ("9s..6s", "'9s..6s' is not FROM..TO"),
+        ("6s", "'6s' is not FROM..TO"),
+        ("90s..99s", "no packet of IP in the time that --time names"),
+    ):
+        done = CliRunner().invoke(cli, ["look", str(case.file), "--time", wrong])
+        assert says in str(done.exception)
+    ping = Path(__file__).parent / "formats" / "ping-macos.txt"
+    done = CliRunner().invoke(cli, ["import", str(ping), "--time", "1s..2s"])
+    assert "--time is for captures" in str(done.exception)
+
+
+def test_a_time_is_chosen_of_a_capture_with_too_many_packets(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packets, "MOST_PACKETS", 5_000)
+    content = formats.open_file(case.file)
+    with pytest.raises(
+        formats.FileFormatError, match="more than 5000 packets: choose a time of it"
+    ):
+        seen.measurement(content)
+    assert seen.measurement(replace(content, span_ns=(0, 5 * 10**9))).test.endswith(" packets")
 
 
 # ------------------------------------------------------------------------------------------- QUIC

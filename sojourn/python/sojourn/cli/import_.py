@@ -26,6 +26,25 @@ def _unit(word: str) -> tuple[str, str]:
     return column, unit
 
 
+def _span(word: str) -> tuple[int, int]:
+    """Parses FROM..TO."""
+    from sojourn.units import parse_duration
+
+    ends = [parse_duration(end.strip(), what="a time", example="10s") for end in word.split("..")]
+    if len(ends) != 2 or ends[0] >= ends[1]:
+        raise UserError(f"{word!r} is not FROM..TO", "write --time 10s..70s")
+    return ends[0], ends[1]
+
+
+TIME = click.option(
+    "--time",
+    "span",
+    metavar="FROM..TO",
+    callback=options.placed(_span),
+    help="Read this part of a capture only, from its first packet: 10s..70s.",
+)
+
+
 @click.command("import")
 @click.argument(
     "paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE..."
@@ -34,6 +53,7 @@ def _unit(word: str) -> tuple[str, str]:
     options.OutputOptions,
     out="Folder of the Run, or file of the scenario; with several FILEs, a folder for all of them. [default: runs/<file> for a Run, <file>.toml for a scenario]",
 )
+@TIME
 @click.option(
     "--unit",
     "units",
@@ -46,6 +66,7 @@ def _unit(word: str) -> tuple[str, str]:
 def import_(
     paths: tuple[Path, ...],
     output: options.OutputOptions,
+    span: tuple[int, int] | None,
     units: tuple[tuple[str, str], ...],
     quiet: bool,
 ) -> None:
@@ -63,13 +84,18 @@ def import_(
 
     if len(dict(units)) < len(units):
         raise UserError("two units are given for one column", "give --unit once for each column")
-    contents = [replace(formats.open_file(path), units=dict(units)) for path in paths]
+    contents = [replace(formats.open_file(path), units=dict(units), span_ns=span) for path in paths]
     results = [formats.read(content) for content in contents]
-    if units and not any(found.takes_units for found, _ in results):
-        raise UserError(
-            f"--unit is for tables of a line, and {paths[0]} is of the format {results[0][0].name}",
-            "leave it out",
-        )
+    kinds = [found for found, _ in results]
+    for option, given, takes, things in (
+        ("--unit", units, [found.takes_units for found in kinds], "tables of a line"),
+        ("--time", span, [found.takes_time for found in kinds], "captures"),
+    ):
+        if given and not any(takes):
+            raise UserError(
+                f"{option} is for {things}, and {paths[0]} is of the format {kinds[0].name}",
+                "leave it out",
+            )
     names = unique_names(map(stem, contents), between="-")
     several = len(paths) > 1
     writers: list[Callable[[], None]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -12,8 +13,11 @@ from sojourn.cli import import_, options, work
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
 @options.block(options.OutputOptions, out="Folder of the Run. [default: runs/<file>]")
+@import_.TIME
 @options.one(options.TalkOptions, "quiet")
-def look(path: Path, output: options.OutputOptions, quiet: bool) -> None:
+def look(
+    path: Path, output: options.OutputOptions, span: tuple[int, int] | None, quiet: bool
+) -> None:
     """Look at a capture: RTTs over time, bytes in flight, retransmissions, ECN.
 
     FILE is pcapng or pcap, as tcpdump or Wireshark writes it, of one interface. It becomes a Run,
@@ -29,7 +33,7 @@ def look(path: Path, output: options.OutputOptions, quiet: bool) -> None:
     from sojourn.formats import capture, seen
     from sojourn.records.measurement import MeasurementSettings
 
-    content = formats.open_file(path)
+    content = replace(formats.open_file(path), span_ns=span)
     folder = import_.run_folder(import_.stem(content), output, several=False)
     with formats.damage_named(content, capture.FORMATS[0]):
         measured = seen.measurement(content)

@@ -19,5 +19,13 @@ def _read(content: Content) -> Texts:
 
 
 FORMATS = (
-    Format("capture", "tcpdump", "tcpdump -s 128 -w FILE", Yields.SCENARIO, _is_capture, _read),
+    Format(
+        "capture",
+        "tcpdump",
+        "tcpdump -s 128 -w FILE",
+        Yields.SCENARIO,
+        _is_capture,
+        _read,
+        takes_time=True,
+    ),
 )

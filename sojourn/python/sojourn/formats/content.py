@@ -69,6 +69,8 @@ class Content:
     """All of it; None: it is read when it is asked for."""
     units: Mapping[str, str] = field(default_factory=dict)
     """The unit of each column of a table whose name has none."""
+    span_ns: tuple[int, int] | None = None
+    """The part of a capture to read, from its first packet; None: all of it."""
 
     @cached_property
     def data(self) -> bytes:

@@ -57,6 +57,8 @@ class Format:
 
     refused: bool = False
     """Whether it is recognised only to give the reason why it can't be read."""
+    takes_time: bool = False
+    """Whether a part of its time can be read (`Content.span_ns`)."""
     takes_units: bool = False
     """Whether the units of its columns can be given (`Content.units`)."""
 

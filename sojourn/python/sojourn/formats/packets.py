@@ -31,6 +31,7 @@ KEPT = 192
 """Bytes of a frame that are looked at."""
 CHUNK = 50_000
 MOST_PACKETS = 2_000_000
+CHOOSE = "choose a time of it, --time 0s..60s"
 LONGEST_BLOCK = 16 << 20
 ICMP, TCP, UDP, ICMP6 = 1, 6, 17, 58
 FIN, SYN, RST, ACK = 1, 2, 4, 16
@@ -117,8 +118,8 @@ COLUMNS = (
 )
 
 
-def read(stream: BinaryIO) -> Packets:
-    """The packets of a capture.
+def read(stream: BinaryIO, span_ns: tuple[int, int] | None = None) -> Packets:
+    """The packets of a capture. `span_ns`: those of this time only, from the first packet.
 
     Raises:
         FileFormatError: it is damaged, or has more packets than `MOST_PACKETS`.
@@ -127,12 +128,10 @@ def read(stream: BinaryIO) -> Packets:
     parts: dict[str, list[Int64s]] = {name: [] for name in COLUMNS}
     numbers: dict[bytes, int] = {}
     count = 0
-    for link, times, lengths, frames in _chunks(stream):
+    for link, times, lengths, frames in _chunks(stream, span_ns):
         count += len(times)
         if count > MOST_PACKETS:
-            raise FileFormatError(
-                f"it has more than {MOST_PACKETS} packets: cut a time out of it (editcap -A and -B)"
-            )
+            raise FileFormatError(f"it has more than {MOST_PACKETS} packets: {CHOOSE}")
         decoded = _decoded(link, frames, lengths, found.unread)
         if decoded is None:
             continue
@@ -195,9 +194,13 @@ class _Gathered:
         return link, times, lengths, frames
 
 
-def _chunks(stream: BinaryIO) -> Iterator[_Chunk]:
+def _chunks(stream: BinaryIO, span_ns: tuple[int, int] | None) -> Iterator[_Chunk]:
     gathered: dict[int, _Gathered] = {}
+    first_ns: int | None = None
     for link, at_ns, length, frame in _frames(stream):
+        first_ns = at_ns if first_ns is None else first_ns
+        if span_ns is not None and not span_ns[0] <= at_ns - first_ns <= span_ns[1]:
+            continue
         of_link = gathered.setdefault(link, _Gathered())
         of_link.add(at_ns, length, frame)
         if len(of_link.times) >= CHUNK:

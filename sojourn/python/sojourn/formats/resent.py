@@ -44,8 +44,10 @@ def read_packets(content: Content) -> tuple[Packets, list[str]]:
         FileFormatError: none was read.
     """
     with content.stream() as stream:
-        found = packets.read(stream)
+        found = packets.read(stream, content.span_ns)
     unread = [f"{count} frames of {name}" for name, count in found.unread.most_common(8)]
+    if not found.flows and content.span_ns is not None:
+        raise FileFormatError("it has no packet of IP in the time that --time names")
     if not found.flows:
         raise FileFormatError(
             f"it has no packet of IP that can be read: {', '.join(unread) or 'it is empty'}"
@@ -53,7 +55,7 @@ def read_packets(content: Content) -> tuple[Packets, list[str]]:
     span_ns = int(found.t_ns[-1]) - int(found.t_ns[0])
     if span_ns > LONGEST_NS:
         raise FileFormatError(
-            f"its packets are {span_ns / 3.6e12:.4g} hours apart, and {LONGEST_NS / 3.6e12:g} are read: cut a time out of it (editcap -A and -B)"
+            f"its packets are {span_ns / 3.6e12:.4g} hours apart, and {LONGEST_NS / 3.6e12:g} are read: {packets.CHOOSE}"
         )
     return found, [f"Not read: {', '.join(unread)}."] if unread else []
 
@@ -121,7 +123,7 @@ def texts(content: Content) -> Texts:
     found, notes = read_packets(content)
     if len(found.t_ns) > MOST_KEPT:
         raise FileFormatError(
-            f"it has {len(found.t_ns)} packets, and a scenario keeps {MOST_KEPT}: cut a time out of it (editcap -A and -B)"
+            f"it has {len(found.t_ns)} packets, and a scenario keeps {MOST_KEPT}: {packets.CHOOSE}"
         )
     ours, sentence = home(found)
     notes.append(f"{sentence}: what it sends is up.")
