@@ -70,7 +70,8 @@ impl Parameters {
 pub fn trimmed_mean(samples: &[f64], share: f64) -> Option<f64> {
     let mut sorted = samples.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    // A rounding error must not cost a sample if the share is an integer: 95 % of 100 are 95.
+    // If the exact product is an integer, a rounding error must not cost a sample: 95 % of 100 are
+    // 95.
     let count = ((sorted.len() as f64 * share + 1e-9) as usize).max(1);
     let best = sorted.get(..count)?;
     Some(best.iter().sum::<f64>() / count as f64)
@@ -188,8 +189,8 @@ impl Judge {
                 self.leave_if(stable, Stage::Responsiveness);
             }
             Stage::Responsiveness => {
-                // Without a sample of each kind there is no value. The next value is then compared
-                // with the earlier ones.
+                // An interval without a sample of each kind adds no value to the series, so the
+                // values on both sides of it become neighbours.
                 self.responsiveness.0.extend(samples.responsiveness(tmp));
                 let stable = self.responsiveness.stable(mad, sdt);
                 self.responsiveness_confidence = self.confidence(stable);

@@ -62,7 +62,8 @@ pub struct FqParams {
     pub ce_threshold_ns: Option<u64>,
     /// The delay of the timer, ns (10 000).
     pub timer_slack_ns: u64,
-    /// The band of each priority, from priority 0 on, separated by blanks (1 2 2 2 1 2 0 0 and 1s).
+    /// The band of each priority, from priority 0 on, separated by blanks (1 2 2 2 1 2 0 0, then
+    /// eight times 1).
     #[serde(deserialize_with = "priomap")]
     pub priomap: [u8; PRIORITIES],
     /// Bytes that each band may send in its turn (589824 196608 65536).
@@ -537,7 +538,7 @@ mod tests {
         std::iter::from_fn(|| served(q, at)).collect()
     }
 
-    /// The departure times, if the queue is called at each time that it names.
+    /// The departure times. The queue is called at each time that its timer names.
     fn times(q: &mut Fq<u32>, mut now: u64) -> Vec<u64> {
         let mut times = Vec::new();
         while q.backlog().packets > 0 {

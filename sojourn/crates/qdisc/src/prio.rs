@@ -21,7 +21,8 @@ use units::Time;
 pub struct PrioParams {
     /// The number of bands (3).
     pub bands: u8,
-    /// The band of each priority, from priority 0 on, separated by blanks (1 2 2 2 1 2 0 0 and 1s).
+    /// The band of each priority, from priority 0 on, separated by blanks (1 2 2 2 1 2 0 0, then
+    /// eight times 1).
     #[serde(deserialize_with = "priomap")]
     pub priomap: [u8; PRIORITIES],
     /// The limit of each band, packets (1000).

@@ -22,8 +22,9 @@
 //!
 //! With `redflowlimit` each slot has a RED of its own (`red`), over its bytes:
 //!
-//! - An average begins at 0 with the slot's first packet, which RED does not see. It has no idle
-//!   time. Rehashed packets count in the new slot's average, and RED does not decide on them.
+//! - When a slot gets its first packet, RED's average starts at 0, and RED does not decide on this
+//!   packet. The average does not age. Rehashed packets count in the new slot's average, and RED
+//!   does not decide on them.
 //! - With `headdrop` the oldest packet of the slot is marked, or the newcomer if the oldest is not
 //!   ECN-capable. If RED drops, it drops the oldest packet, and the newcomer is queued.
 //! - With `harddrop` nothing is marked above `max`.
@@ -102,7 +103,7 @@ impl SfqParams {
     }
 }
 
-/// The index of no slot.
+/// In place of a slot's index: there is no slot.
 const NONE: u32 = u32::MAX;
 
 /// The packets of one bucket.
@@ -231,7 +232,8 @@ impl<B: Body> Sfq<B> {
         crate::hash(body.connection(flow), key) as usize & (self.buckets.len() - 1)
     }
 
-    /// Makes the changes of the hash that are due, with the queue unchanged since the last call.
+    /// Changes the hash once for each expiry of the timer since the last call, and rehashes the
+    /// packets each time.
     #[inline]
     fn catch_up(&mut self, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         if let Some(timer) = self.perturb.as_mut().filter(|timer| timer.next() <= now) {
@@ -355,8 +357,8 @@ impl<B: Body> Sfq<B> {
             red.restart();
             return None;
         }
-        // A drop for lack of room does not show the draw, nor does the mark of a packet that is
-        // already marked.
+        // The recording does not show the draw if the slot is full, because then the packet is
+        // dropped anyway, nor if the packet to be marked has a mark already.
         let has_room = (backlog.packets as usize) < self.depth;
         let is_marked = self.headdrop && queue.front_mut().is_some_and(|it| it.ds.ecn() == Ecn::Ce);
         red.recorded_draw = recorded_draw.map(|early| early && has_room && !is_marked);
@@ -722,8 +724,9 @@ mod tests {
             |q: &Sfq<u32>, flow| q.reds[q.buckets[q.bucket(flow, &0)] as usize].average_bytes();
         let mut q = sfq(&red());
         send(&mut q, &[1, 2, 1, 1]);
-        // Flow 1's average is half of 1514 bytes before its second packet, and half of that and
-        // half of 3028 before the third: (1514 - 757 + 3028) / 2. RED has seen no packet of flow 2.
+        // Each arrival sets the average to half of its value plus half of the queued bytes. At flow
+        // 1's second packet that is 1514 / 2 = 757, at its third 757 / 2 + 3028 / 2 = 1892.5. RED
+        // has seen no packet of flow 2.
         assert_eq!([1, 2].map(|flow| average(&q, flow)), [1892.5, 0.0]);
         // A flow that returns to an empty slot starts again at 0.
         drain(&mut q, 0);
@@ -770,8 +773,8 @@ mod tests {
 
     #[test]
     fn between_min_and_max_red_draws() {
-        // Halfway, at 6056 bytes, 3056 · count reaches a number below 12 000 after one to four
-        // packets, 2.5 on average.
+        // At 6056 bytes, about halfway, RED draws a number below 12 000 and drops a packet once
+        // 3056 · count reaches this number: after one to four packets, 2.5 on average.
         let mut q = sfq(&SfqParams { probability: 0.5, ..red() });
         let (mut drops, mut verdicts) = (0, Vec::new());
         judged(&mut q, Ecn::NotEct, 0..4);

@@ -1,4 +1,5 @@
-//! The two ends of a flow: its source and its far end, in one struct, as a simulator can have them.
+//! The two ends of a flow: its source and its far end. Only a simulator can have both in one
+//! struct.
 //!
 //! A host receives packets and the time, and sends packets. A packet's direction determines the
 //! end: even five-tuple numbers run from the source to the far end, odd numbers back. The two ends
@@ -107,7 +108,8 @@ struct TcpEnds {
     /// The far end's latest connection, and the bytes delivered by earlier ones.
     far_epoch: u8,
     far_delivered: u64,
-    /// The start of the next transfer, between transfers.
+    /// Between transfers: the time at which the next one starts. NEVER during a transfer, and while
+    /// no next one is scheduled.
     resume: Time,
     began: Time,
     /// The counts of earlier connections of this flow, without those of the present one.
@@ -542,8 +544,8 @@ impl Host {
         }
     }
 
-    /// The time at which the last of its objects of the present page arrived, and their bytes;
-    /// None: some are missing, or the source has stopped.
+    /// The time at which this connection's last object of the present page arrived, and the bytes
+    /// of its objects; None: some are missing, or the source has stopped.
     pub fn page_over(&mut self) -> Option<(Time, u64)> {
         let (share, ..) = self.share()?;
         (share.over != Time::NEVER).then_some((share.over, share.bytes))
@@ -703,8 +705,8 @@ impl TcpEnds {
         self.began = now;
     }
 
-    /// A packet of another connection arrives at the far end. Returns whether its connection is
-    /// later; it is then the present one.
+    /// A packet of another connection arrives at the far end. If that connection is later, it
+    /// becomes the far end's present one, and this returns true.
     #[cold]
     fn accept_next(&mut self, epoch: u8) -> bool {
         let later = epoch.wrapping_sub(self.far_epoch) < 128;

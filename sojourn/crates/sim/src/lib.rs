@@ -219,7 +219,7 @@ impl Sim {
 
     /// Advances to the end, or until about `budget` further events have happened; returns true when
     /// the run is complete. Each window counts as `WINDOW_EVENTS` more, and each step of a rate as
-    /// one, so that a call ends soon however long no packet is sent.
+    /// one, so that a call also ends soon if no packet is sent for a long time.
     pub fn run(&mut self, budget: u64) -> bool {
         let pause_at = (self.events + self.net.rate_steps).saturating_add(budget);
         let mut windows = 0;

@@ -16,8 +16,9 @@ pub struct Parcel {
     pub stamp: Time,
     /// Data: segment number. ACK: next expected segment. UDP and ping: running number.
     pub seq: u32,
-    /// Data: the low half is the echoed clock of the receiver, or all is `NO_ECHO`. ACK: that clock
-    /// in the low half, above it the receive window in units of 2 to the power `scale`.
+    /// Data: the echo of the receiver's clock in the low half, or `NO_ECHO` in the whole field.
+    /// ACK: the receiver's clock in the low half, and in the high half the receive window, in units
+    /// of 2^scale bytes.
     pub window: u32,
     /// ACK: index of its blocks and its one-way delay in the pool; `NO_SACK` if it has neither.
     pub sack: u32,
@@ -308,7 +309,8 @@ pub fn pack_segment(segment: &Segment, header_bytes: u32, envelope: Envelope, ep
     Parcel { window, epoch, ..packet }
 }
 
-/// The flags of a segment that has some or no data, and the bytes of the options of a SYN alone.
+/// The flags of a segment that has flags or no data, and the bytes of the options that only a SYN
+/// has.
 #[inline(never)]
 fn flags_of(segment: &Segment) -> (u8, u32) {
     let mut flags = kind::DATA;

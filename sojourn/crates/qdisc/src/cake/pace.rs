@@ -1,7 +1,8 @@
 //! The bytes that a packet is charged, and the time that they take: cake's shaper without its
 //! clocks.
 //!
-//! Time is rate_ns * bytes >> shift, with as many bits of ns per byte as fit into 34.
+//! The time of a packet in ns is `rate_ns * bytes >> shift`. `rate_ns` is the time of a byte times
+//! 2^shift, with the largest shift up to 34 for which it has at most 34 bits.
 
 use super::{CakeCells, CakeParams};
 

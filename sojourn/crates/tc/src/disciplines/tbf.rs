@@ -89,7 +89,7 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
                 );
                 return refused(
                     problem,
-                    "write a shorter latency: the limit may be 4294967295 bytes",
+                    "write a shorter latency: the limit is at most 4294967295 bytes",
                 );
             }
             fields.set("limit", Value::Count(limit as u64));

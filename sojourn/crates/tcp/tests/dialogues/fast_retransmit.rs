@@ -53,7 +53,8 @@ fn duplicates_inflate_the_window_and_the_full_ack_deflates_it() {
         < ack 1 times 3
         > seq 12..14
         > seq 1 again
-        # Of 13 outstanding 12 have arrived or will: room for one once 13 - duplicates < 5.
+        # 13 are outstanding, and each duplicate ACK means one less in flight. A new segment may
+        # leave once 13 - duplicates < 5.
         < ack 1 times 5
         > nothing
         inflight == 5
@@ -85,7 +86,7 @@ fn a_full_ack_with_little_in_flight_starts_slowly() {
         ssthresh == 5
         < ack 1 times 6
         +0.1 < ack 11 win 60000
-        cwnd == 2                     # nothing in flight: one and one more
+        cwnd == 2                     # max(flight, 1) + 1: nothing is in flight
         > seq 11..13
         +0.1 < ack 13
         cwnd == 4                     # and slow start up to ssthresh
@@ -112,7 +113,7 @@ fn a_partial_ack_shows_the_next_hole() {
         > seq 15..17
         < ack 4
         > seq 4 again
-        > seq 17                      # 13 outstanding less 11 + 1 - 3 duplicates
+        > seq 17                      # 13 - (11 duplicates + 1 - 3 acknowledged) < 5
         cwnd == 5
         inflight == 5
         +0.1 < ack 17                 # full: beyond 14

@@ -7,15 +7,16 @@
 //!
 //! The congestion window cwnd is the window rounded up; an ACK moves it by at most one segment.
 //! There is no PRR. At four segments and below the state is a rate in place of a window, at least
-//! 100 kbit/s. The rate grows by one segment a virtual RTT in each virtual RTT, and its pacing
-//! alternates between 3 % above and 3 % below. A window of less than a segment would grow by its
-//! reciprocal.
+//! 100 kbit/s. In each virtual RTT the rate grows by one segment per virtual RTT. The pacing rate
+//! is 3 % above the rate in the first half of a virtual RTT and 3 % below it in the second. A
+//! window of less than a segment would grow by its reciprocal.
 //!
 //! A burst is the number of segments that the pacing rate sends in 2^-12 s, at least one: two from
 //! 98 Mbit/s on.
 //!
-//! If the state is the rate, packets are so small that two leave in 25 ms, down to an MSS of 150:
-//! below 0.96 Mbit/s of full packets. The window counts packets of the current size.
+//! While the state is the rate, packets are small enough that two leave in 25 ms, down to an MSS of
+//! 150. So below 0.96 Mbit/s packets are smaller than full ones. The window counts packets of the
+//! current size.
 //!
 //! Deviation: a retransmission has the size of the original. Version 0.7 does not detect classic
 //! queues, and neither does this file.
@@ -282,7 +283,7 @@ impl TcpPrague {
         }
     }
 
-    /// Halves for a loss (prague_enter_loss).
+    /// Halves the window or the rate after a loss (prague_enter_loss).
     fn lose_half(&mut self) {
         self.rate_before_loss = self.rate_now();
         if self.keeps_rate() {
@@ -293,7 +294,7 @@ impl TcpPrague {
         }
     }
 
-    /// Reduces for marks, by alpha/2 (prague_enter_cwr).
+    /// Reduces the window or the rate after marks, by the share alpha/2 (prague_enter_cwr).
     fn reduce(&mut self) {
         let alpha = self.alpha >> SHIFT_G;
         if self.keeps_rate() {

@@ -1,14 +1,15 @@
 //! Prague as in the L4STeam's reference for UDP, as a congestion control of TCP.
 //!
-//! There is no slow start: a flow begins at 100 kbit/s. It grows by a packet a virtual RTT in each
-//! virtual RTT. After a while without marks and losses it grows by 1 ms of its rate instead. The
-//! virtual RTT, the larger of 25 ms and SRTT, applies from the start to growth, alpha, and the time
-//! without a further reduction. The pacing rate is 3 % above the rate in the first half of a
-//! virtual RTT and 3 % below it in the second. The window follows from the rate, plus 3 % and a
-//! packet.
+//! There is no slow start: a flow begins at 100 kbit/s. In each virtual RTT the window of a virtual
+//! RTT grows by one packet. After a while without marks and losses it grows by the bytes that the
+//! rate sends in 1 ms instead. The virtual RTT is the larger of 25 ms and SRTT. From the start it
+//! applies to growth, to alpha, and to the time without a further reduction. The pacing rate is 3 %
+//! above the rate in the first half of a virtual RTT and 3 % below it in the second. The window
+//! follows from the rate, plus 3 % and a packet.
 //!
-//! A burst is the number of packets that the pacing rate sends in 250 µs. Packets are so small that
-//! two fit into a virtual RTT, at least 150 bytes: below 0.96 Mbit/s.
+//! A burst is the number of packets that the pacing rate sends in 250 µs. Below 0.96 Mbit/s,
+//! headers included, packets are smaller, so that two are sent in a virtual RTT; their least size
+//! is 150 bytes.
 //!
 //! The state is a window, or a rate if SRTT is below 2 ms or below a packet's transmission time.
 //!
@@ -30,8 +31,8 @@ use units::{Span, Time};
 const LEAST_RATE: f64 = 12_500.0;
 /// 100 Gbit/s (PRAGUE_MAXRATE).
 const MOST_RATE: f64 = 12.5e9;
-/// The wait after a mark in virtual RTTs, plus one for each `RATE_STEP` bytes a second (MIN_STEP,
-/// RATE_STEP).
+/// After a mark the faster growth waits `LEAST_WAIT` virtual RTTs, and one more for each
+/// `RATE_STEP` bytes a second of the rate (MIN_STEP, RATE_STEP).
 const LEAST_WAIT: i64 = 7;
 const RATE_STEP: f64 = 1_920_000.0;
 /// The queue that the faster growth builds in a virtual RTT (QUEUE_GROWTH).
@@ -156,7 +157,8 @@ impl UdpPrague {
         self.wait = (self.wait - 1).max(0);
     }
 
-    /// Halves for a loss. The wait is the time in which a flow of the reference RTT recovers.
+    /// Halves the rate or the window after a loss. The wait is the time in which a flow with the
+    /// reference RTT recovers.
     fn lose(&mut self, reduction: Reduction, virtual_rtt: Span) {
         let packets = (self.rate / 2.0 / self.full_packet).floor();
         let longer = REFERENCE_RTT / virtual_rtt.as_secs_f64();
@@ -197,7 +199,7 @@ impl UdpPrague {
         }
     }
 
-    /// Reduces for a mark, by alpha/2.
+    /// Reduces the rate or the window after a mark, by the share alpha/2.
     fn reduce(&mut self, reduction: Reduction) {
         self.wait = (self.rate / RATE_STEP) as i64 + LEAST_WAIT;
         let share = self.alpha as f64 / (2 * ALPHA_ONE) as f64;
@@ -390,7 +392,7 @@ mod tests {
         assert_eq!(by_rate, [true, false]);
     }
 
-    /// The rate grows by 1448 bytes in 25 ms each 25 ms, in which 25 ms of the rate are delivered.
+    /// In each virtual RTT of 25 ms the rate grows by 1448 bytes per 25 ms.
     #[test]
     fn a_rate_grows_by_a_packet_a_virtual_rtt() {
         let mut udp = udp();
@@ -417,7 +419,8 @@ mod tests {
             (udp.window, udp.wait) = (before, 0);
             by
         };
-        // Growth over 20 ms of 25, by a packet a virtual RTT: (20/25)².
+        // A window of a virtual RTT would grow by a packet in 25 ms. This window is one of 20 ms,
+        // and so is the time: (20/25)² of a packet.
         assert!((grown() / (1448.0 * 0.64) - 1.0).abs() < 0.01);
         assert!((grown() / (10_000.0 * 0.64) - 1.0).abs() < 0.01);
     }
@@ -485,7 +488,8 @@ mod tests {
         udp.on_congestion(&lose);
         udp.cong_control(&event(2, 0, 110));
         assert_eq!(udp.window, 10_000.0, "one loss a virtual RTT, and no growth in it");
-        // One virtual RTT of 3 had passed. 345 segments are half of the rate: the wait is 8.
+        // One of the 3 virtual RTTs of the former wait had passed. Half of the rate is 345 segments
+        // a second, for which the wait is 8.
         assert_eq!(udp.wait, 8);
         udp.undo(0.0, Totals::default());
         assert_eq!((udp.window, udp.wait), (20_000.0, 2));
