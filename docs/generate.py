@@ -46,8 +46,8 @@ which declares each table. All engines write these tables, one file each in `see
 
 - Units are in the names. Times are ns since the run began.
 - Totals and histograms leave the warm-up out; time lines don't. The measured time is from the end of
-  the warm-up to the end of the run, both instants included. A row of a time line that ends with the
-  warm-up leaves that instant out; the last row includes the end.
+  the warm-up to the end of the run, both instants included. An event at the last instant of the
+  warm-up is not in the row of a time line that ends there; the last row includes the end of the run.
 - *integer*: below 2^63 (Int64). *real*: a double (Float64): means, the disciplines' own state, and sums
   that pass 2^63 in a run of years. *link*, *flow*, *cause*: a name (String), as in `meta.json`.
 - A missing value is null. Engines return it as -1 in a column of integers and as NaN in one of reals.

@@ -28,8 +28,8 @@ real = builtins.__import__
 
 
 def without(name: str, globals: Any = None, *rest: Any, **named: Any) -> Any:
-    """Replaces `__import__`. C code passes names, for example matplotlib's when it lists the
-    fonts."""
+    """Replaces `__import__`. C code may call it with keyword arguments: matplotlib's does when it
+    lists the fonts."""
     if name.split(".")[0] in ABSENT and str((globals or {}).get("__name__", "")).startswith(
         "sojourn"
     ):

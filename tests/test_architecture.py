@@ -200,7 +200,7 @@ STD = {
     # Ordered collections only: the order of a hash set differs between processes.
     *("collections::BTreeMap", "collections::BTreeSet", "collections::BinaryHeap"),
     *("collections::VecDeque", "sync::Arc", "sync::OnceLock", "net::IpAddr"),
-    # A panic's message is passed on to a place where it can be read.
+    # To catch a panic, or to pass its message on to a place where it can be read.
     *("panic::resume_unwind", "panic::set_hook", "panic::catch_unwind", "panic::AssertUnwindSafe"),
 }
 """The paths that the core may use from std, core and alloc, each with its contents. No entry reads
@@ -317,7 +317,7 @@ BEFORE = [
     'const URL: &str = r#"a"//"#;\n',
     "fn f<'a>(x: &'a str) -> &'a str { x }\n",
 ]
-"""Code before a line that must not hide the line."""
+"""Code that is put before an impure line. The check must still find that line."""
 
 
 @pytest.mark.parametrize("before", BEFORE)

@@ -20,8 +20,8 @@ SHELLS = [
     words for words in (["dash"], ["bash", "--posix"], ["busybox", "ash"]) if shutil.which(words[0])
 ]
 
-# Stubs of OpenWrt's include/package.mk and its feed's rust-package.mk. They check that these get
-# the package's name, build MAKE_PATH, and install by the package's own rules.
+# Stubs of OpenWrt's include/package.mk and its feed's rust-package.mk. With them the tests check that
+# our recipe passes the package's name and MAKE_PATH, and installs by its own rules.
 STUBS = {
     "rules.mk": "INSTALL_DIR:=install -d -m0755\nINSTALL_BIN:=install -m0755\nINSTALL_CONF:=install -m0600\n",
     "include/package.mk": "define BuildPackage\nbuilt:\n$(call Package/$(1)/install,$(DEST))\nendef\n",

@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 
 
 def main(out: Path) -> int:
-    """Makes the site in `out`; sphinx's exit status."""
+    """Makes the site in `out`. Returns sphinx's exit status."""
     out, source = out.resolve(), MADE / "source"
     shutil.rmtree(source, ignore_errors=True)
     guest, engine = _guest(), _engine()
@@ -143,7 +143,7 @@ def _figures(found: list[blocks.Block]) -> list[str]:
 
 
 def problems(texts: Mapping[str, str]) -> list[str]:
-    """Links of the site's pages that lead nowhere."""
+    """Returns an error for each broken link of the site's pages."""
     import posixpath
 
     anchors = {path: pages.anchors(text) for path, text in texts.items()}

@@ -8,8 +8,8 @@ with one bfifo below it, so that the longest queue is known in bytes. No packet 
 MTU, so a queue holds exactly its limit in bytes.
 
 One process of ours holds the namespaces, as root or, for any other user, in a user namespace. Their
-names are in a private mount namespace. That process ends when our end of its pipe is closed,
-however we end, and ends the processes that are still in one of them."""
+names are in a private mount namespace. That process ends when our end of its pipe is closed, even if
+we are killed. It first kills the processes that are still in the three namespaces."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class Bottleneck:
 
     @property
     def rate(self) -> str:
-        """htb's rate in tc's syntax. If its timer is late, the queue sends the missed packets at
-        once when the timer fires. While packets wait there are no other tokens, so the longest wait
-        does not depend on the burst."""
+        """htb's rate in tc's syntax. The burst allows htb to catch up if its timer fires late. A
+        queue with packets uses tokens as soon as it gets them, so the burst does not change the
+        longest wait."""
         burst = max(2 * FULL_PACKET, round(self.bps * STALL_S / 8))
         return f"rate {self.bps}bit ceil {self.bps}bit burst {burst} cburst {burst}"
 

@@ -152,7 +152,8 @@ def test_the_package_measures_against_its_server(program: Path) -> None:
     assert probe["received"] > 0.8 * probe["sent"] > 50
 
 
-# Real time: goodput of phases of a second, as in the tests marked `live`, which run again once, too.
+# It measures goodput in real time, in phases of a second. So it is run again if it fails, like the
+# tests marked `live`.
 @pytest.mark.flaky(reruns=1)
 def test_its_client_measures_against_the_package_and_what_it_keeps_is_a_run(
     program: Path, tmp_path: Path

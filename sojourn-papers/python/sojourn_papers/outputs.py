@@ -49,7 +49,7 @@ class PaperThreshold(TypedDict):
     """Null: its Runs were not run here."""
     met: bool
     needed: str
-    """Whether "all" of the claim needs it, or only its "direction"."""
+    """The part of the claim that requires it: "all", the whole claim; "direction", its direction only."""
 
 
 class PaperClaim(TypedDict):

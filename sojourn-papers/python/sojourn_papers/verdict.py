@@ -148,7 +148,7 @@ class ThresholdCheck:
     """None: not run here."""
     met: bool
     needed: str
-    """Whether "all" of the claim needs it, or only its "direction"."""
+    """The part of the claim that requires it: "all", the whole claim; "direction", its direction only."""
 
     @property
     def found(self) -> str:

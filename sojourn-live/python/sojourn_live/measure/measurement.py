@@ -1,9 +1,9 @@
 """A measurement as a Run: the tables of sessions, one seed for each repeat.
 
-So figures, reports and comparisons read it like any other Run. A repeat is written again after each
-of its phases. So its complete phases are a Run, however the process ends. Two things in meta.json
-are there for a measurement only: the phases of each seed, and its facts (clocks, lateness, who
-answered). `scenario.toml` has the settings.
+Figures, reports and comparisons read it like any other Run. After each phase of a repeat, the
+repeat's tables are replaced by longer ones. So the complete phases are a valid Run even if the
+process is killed. Only a measurement has these two keys in meta.json: the phases of each seed, and
+its facts (clocks, lateness, who answered). `scenario.toml` has the settings.
 """
 
 from __future__ import annotations

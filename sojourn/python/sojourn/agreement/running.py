@@ -1,5 +1,5 @@
 """Runs scenarios on both sides: on the kernel, then in the simulator with the seeds that the kernel
-has finished. Cases whose numbers are not decided get more seeds, twice as many each round."""
+has finished. Cases with undecided numbers get more seeds, twice as many each round."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def agree(
             the standing set.
         engine: the kernel: see `ENGINES`.
         seeds: the number of seeds of each, counted up from its first. None: its own seeds.
-        most_seeds: the most seeds of a case whose numbers are not decided with fewer. None: 12 for
+        most_seeds: the most seeds of a case with undecided numbers. None: 12 for
             the standing set, else no further ones.
         tolerance: how far apart two numbers may be, as a share of the kernel's.
         out: a folder for the Runs of both sides and agreement.json. None: nothing is kept.
@@ -429,7 +429,7 @@ def _further(
     """Runs more seeds of undecided cases on the kernel, then in the simulator with those that the
     kernel has finished."""
     seeds = [case.next_seeds(most) for case in cases]
-    how.say(f"{counted(cases)} whose numbers are not decided: {sum(map(len, seeds))} seeds more")
+    how.say(f"{counted(cases)} with undecided numbers: {sum(map(len, seeds))} more seeds")
     for awake in (False, True):
         chosen = [
             (case.theirs, case.sides.theirs, more)

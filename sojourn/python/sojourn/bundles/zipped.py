@@ -46,8 +46,8 @@ from sojourn.records import Run, check_room
 DATE = (1980, 1, 1, 0, 0, 0)
 """The date of every file: the earliest that a zip can have."""
 MOST_TIMES = 100
-"""Limit for the unpacked size, in sizes of the zip. Our files are stored; a zip of text that
-another program made from them takes a tenth."""
+"""Limit for the unpacked size, as a multiple of the zip's size. In our zips it is about 1, because
+files are not compressed. If another program zips the same files, text shrinks to a tenth."""
 _KNOWN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGED = (zipfile.BadZipFile, struct.error, zlib.error, EOFError, ValueError, NotImplementedError)
 """The exceptions of zipfile for bytes that are not a zip."""

@@ -40,7 +40,7 @@ def kernel() -> None:
 @click.option(
     "--programs",
     is_flag=True,
-    help="The guest for scenarios with programs, beside the other: the guest uml of Linux 6.12 with more in it.",
+    help="Make the guest for scenarios with programs: the guest uml of Linux 6.12 with more features. The usual guest stays.",
 )
 @click.option(
     "--from",

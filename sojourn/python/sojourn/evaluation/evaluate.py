@@ -1,4 +1,5 @@
-"""Runs a suite: each criterion with every candidate, and its claims as soon as its runs end."""
+"""Runs a suite: runs each criterion with every candidate, and judges a criterion's claims as soon as
+its runs have ended."""
 
 from __future__ import annotations
 

@@ -238,9 +238,7 @@ def _read_text(content: Content) -> FileMeasurement:
     protocol = "UDP" if "Datagrams" in content.text else "TCP"
     streams, keys, ends = _text_streams(content.lines, server=server, reverse=reverse)
     if not streams:
-        raise FileFormatError(
-            "it has no intervals; its summary alone says nothing of the time in between"
-        )
+        raise FileFormatError("it has a summary, but no intervals, and a Run needs them")
     notes = ["iperf3 prints three digits: use -J for all of them."]
     notes += _text_ends(ends, dict(zip(keys, streams, strict=True)), protocol)
     _name(streams, protocol)

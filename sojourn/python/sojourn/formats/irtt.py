@@ -116,7 +116,7 @@ def _read_text(content: Content) -> FileMeasurement:
         raise FileFormatError(f"it has packet {max(packets)} of {sent}")
     answered = sum(rtt != "" for rtt, _ in packets.values())
     if answered != received:
-        raise FileFormatError(f"it prints {answered} replies of {received}")
+        raise FileFormatError(f"its summary counts {received} replies, but it lists {answered}")
     apart = duration_ms(duration[1]) / 1e3 / max(sent - 1, 1)
     pings = Pings("irtt")
     for seq in range(sent):

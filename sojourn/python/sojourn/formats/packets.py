@@ -2,8 +2,8 @@
 
 Link types: Ethernet with VLAN tags, MPLS labels and PPPoE, Linux's cooked frames of both versions, bare
 IP, BSD loopback, PPP, IEEE 802.11 with and without radiotap, Apple's PKTAP, Solaris' ipnet. Frames of
-other types are counted. Of a packet IP and TCP are read, or the ports and the bits of QUIC that are not
-encrypted, or an ICMP echo.
+other types are counted. The headers read are IP's, and one of these: TCP's; UDP's with the unencrypted
+bits of QUIC; an ICMP echo's.
 
 Formats: draft-ietf-opsawg-pcapng, draft-ietf-opsawg-pcap, tcpdump.org/linktypes.html, RFC 791, RFC 8200,
 RFC 9293, RFC 7323, RFC 3032 (MPLS), RFC 2516 (PPPoE), RFC 9000 section 17 and RFC 9369 (QUIC).
@@ -28,7 +28,7 @@ Int64s = NDArray[np.int64]
 _Frames = NDArray[np.uint8]
 
 KEPT = 192
-"""Bytes of a frame that are looked at."""
+"""The first bytes of a frame, which are read."""
 CHUNK = 50_000
 MOST_PACKETS = 2_000_000
 CHOOSE = "choose a time of it, --time 0s..60s"
@@ -68,7 +68,7 @@ class Ends:
         name = names.get(self.protocol, f"protocol {self.protocol}")
         if self.protocol in (TCP, UDP):
             return f"{name} {self.source}:{self.source_port} to {self.target}:{self.target_port}"
-        # A flow's name does not end like a number of its own.
+        # So that the name does not end in `.N`, like those of the numbered flows of one entry.
         return f"{name} {self.source} to {self.target} packets"
 
 
@@ -424,7 +424,7 @@ def _ip(
     word = _u16(frames, at)
     ds = np.where(is4, word & 0xFF, word >> 4 & 0xFF)
     length_field = np.where(is4, _u16(frames, at + 2), _u16(frames, at + 4) + 40)
-    # Above segmentation offload the length field of a packet is 0.
+    # In a packet that segmentation offload has not cut yet, the length field may be 0.
     missing = np.where(is4, length_field == 0, length_field == 40)
     size = np.where(missing, lengths - at, length_field)
     protocol = np.where(is4, _u8(frames, at + 9), _u8(frames, at + 6))

@@ -1,18 +1,20 @@
 """A capture as a measurement: RTTs, bytes in flight and retransmissions of its conversations.
 
-The RTT of a TCP conversation has two halves at the place of the capture: from here to the far end and
-back, and from here to the near end and back. With timestamps (RFC 7323) each is the time from the
-first packet with a value to the first one that echoes it; the whole is both, one after the other. So
-the whole includes a queue on either side, and the queue in front of this place is in the near half.
-Without timestamps the far half is the time from a segment to the ACK that covers it, of segments that
-were not sent again (Karn). An ICMP echo has the half from here.
+The place of the capture divides the RTT of a TCP conversation into two halves: from here to the far
+end and back, and from here to the near end and back. With timestamps (RFC 7323) a half is the time from
+the first packet with a value to the first packet that echoes it. The RTT is the sum of a far half and
+the near half that follows it. So it includes a queue on either side; the near half includes the queue
+in front of this place. Without timestamps only the far half is measured: the time from a segment to the
+ACK that covers it, for segments that were not retransmitted (Karn). For an ICMP echo, too, only the half
+from here is measured.
 
 QUIC's client inverts the spin bit in each round trip and its server reflects it (RFC 9000 section
-17.4), so an edge of one side here and the edge of the other that follows are a half. Where a sender
-pauses, its pause is in the half (RFC 9312 section 4.2).
+17.4). So a half is the time from an edge in one direction to the next edge in the other direction. If a
+sender pauses, the half contains its pause (RFC 9312 section 4.2).
 
-A stream is what a sender sent: of TCP by sequence numbers, where a segment below the highest one so
-far was sent again, or overtaken; of QUIC by the bytes of its datagrams, which hide what is sent again.
+A stream is the data that a sender sent. TCP's data are counted by sequence numbers: a segment below the
+highest sequence number so far was retransmitted or overtaken. QUIC's data are the bytes of its
+datagrams, in which retransmissions are not visible.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ LEAST_BYTES = 10_000
 GRID_NS = 100_000_000
 BIN_NS = 500_000_000
 BUSY = 0.3
-"""A direction is loaded where it carries this share of what it does at its busiest (the 95th
+"""A direction is loaded while it carries at least this share of its highest rate (the 95th
 percentile of half seconds)."""
 NEAR_QUEUE_NS = 5_000_000
 """If a bulk upload's RTT on this side of the capture exceeds its minimum by more at the median, the
@@ -432,8 +434,8 @@ def _phases(found: Packets, ours: set[str]) -> list[SessionPhase]:
 
 
 def _added(targets: Sequence[Pings]) -> list[str]:
-    """The least RTT of each conversation and what is added to it, as a mean over time: of tenths of a
-    second, since a sender has the more samples the faster it sends."""
+    """Returns a sentence for each conversation: the least RTT, and by how much the means over 100 ms
+    exceed it. These means weigh equal times equally; a fast sender has more samples than a slow one."""
     sentences = []
     for target in targets:
         times = np.array([ping.t + ping.rtt_ms / 1e3 for ping in target.sent])
@@ -443,7 +445,7 @@ def _added(targets: Sequence[Pings]) -> list[str]:
         means = np.bincount(bins, rtts)[counts > 0] / counts[counts > 0]
         base = float(rtts.min())
         sentences.append(
-            f"{target.name}: RTT at least {base:.4g} ms; added to it {means.mean() - base:.4g} ms in the mean, {np.percentile(means, 95) - base:.4g} ms at the 95th percentile of tenths of a second."
+            f"{target.name}: the least RTT is {base:.4g} ms. The means over 100 ms exceed it by {means.mean() - base:.4g} ms on average, and by {np.percentile(means, 95) - base:.4g} ms at their 95th percentile."
         )
     return sentences
 

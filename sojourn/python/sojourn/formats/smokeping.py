@@ -39,7 +39,7 @@ def _read_xml(content: Content) -> FileMeasurement:
     names, rows = database.names, database.rows
     probes = [at for at, name in enumerate(names) if _PING.match(name)]
     if not probes or "loss" not in names:
-        raise FileFormatError("it is not SmokePing's: it has no sources `loss`, `ping1`, ...")
+        raise FileFormatError("SmokePing did not write it: it has no sources `loss`, `ping1`, ...")
     if rows is None:
         raise FileFormatError("it has no archive of averages with a row for each step")
     last = updated - updated % step

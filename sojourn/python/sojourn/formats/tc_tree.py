@@ -28,7 +28,7 @@ QUIET = ("noqueue", "ingress", "clsact", "mq")
 CHARGES = ("overhead", "mpu", "linklayer")
 """Words of a class or of a size table that change the length that is counted."""
 NETEM = {"loss": "loss", "duplicate": "duplicate", "reorder": "reorder", "slot": "slot"}
-"""Words of netem and the link's keys, whose values have the same words."""
+"""The words of netem, each with the key of a link that takes the same value."""
 
 
 @dataclass(frozen=True)
@@ -53,20 +53,20 @@ class ClassLine:
 
     number: int
     dev: str
-    """"": the file does not say, as `tc class show`."""
+    """"": the file does not name the device, like the output of `tc class show`."""
     name: str
     parent: str
     words: Mapping[str, str]
 
     @property
     def rate(self) -> str:
-        """The rate that it reaches alone."""
+        """The rate that the class reaches if no other class sends."""
         return self.words.get("ceil", self.words.get("rate", ""))
 
 
 @dataclass
 class Tree:
-    """What a file says."""
+    """The content of a file."""
 
     qdiscs: list[QdiscLine] = field(default_factory=list)
     classes: list[ClassLine] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Tree:
 
 
 def pairs(words: Sequence[str]) -> dict[str, str]:
-    """`rate 1mbit ceil 2mbit` by word."""
+    """Makes `rate 1mbit ceil 2mbit` a dictionary: `{"rate": "1mbit", "ceil": "2mbit"}`."""
     return dict(zip(words[::2], words[1::2], strict=False))
 
 
@@ -98,7 +98,7 @@ def scenario(content: Content, tree: Tree) -> Texts:
     others = [dev for dev in devices if dev not in (up, down)]
     if others:
         notes.append(
-            f"Devices that were not taken: {', '.join(others)}. Give a file of one line's devices for another choice."
+            f"Devices that were not taken: {', '.join(others)}. To take another device, give a file with only the devices of its line."
         )
     keys: dict[str, object] = {"delay": GUESSED_DELAY, "link_layer": LINK_LAYER}
     taken = []
@@ -106,7 +106,7 @@ def scenario(content: Content, tree: Tree) -> Texts:
         if dev is None:
             keys[f"{way}.rate"] = PORT
             notes.append(
-                f"No device for the way {way} ({'ifb...' if way == 'down' else 'not ifb...'}): it is a link of {PORT} with pfifo."
+                f"The file has no device for the link {way} ({'ifb...' if way == 'down' else 'not ifb...'}): the link has {PORT} and a pfifo."
             )
             continue
         link = _link(dev, tree, notes)
@@ -187,7 +187,7 @@ def _chosen(
 def _leave(
     root: QdiscLine, below: Sequence[QdiscLine], leaf: QdiscLine | None, notes: list[str], *, alike: bool = False
 ) -> None:  # fmt: skip
-    """Notes the queues of a device that are not the chosen one."""
+    """Adds a note that names the queues of a device that were not chosen."""
     if alike and {(line.kind, line.words) for line in below} == {(root.kind, root.words)}:
         return
     others = [str(line.number) for line in below if line is not leaf]
@@ -210,7 +210,7 @@ def _class_of(
     first = next(iter(below), None)
     if not own:
         notes.append(
-            f"Line {htb.number}: htb's rate is that of its class: add what `tc class show dev {dev}` prints."
+            f"Line {htb.number}: htb's rate is in its class: add the output of `tc class show dev {dev}` to the file."
         )
         return first, ""
     minor = pairs(htb.words.split()).get("default", "")
@@ -315,7 +315,7 @@ def _spelled(key: str, value: str) -> str:
 
 
 def _valid(keys: Mapping[str, str], number: int, what: str, notes: list[str]) -> bool:
-    """Whether a link with these keys is one; if not, a note gives the line and the reason."""
+    """Whether these keys make a valid link. If not, adds a note with the line and the reason."""
     from sojourn.scenario import ScenarioError, loads
 
     try:
