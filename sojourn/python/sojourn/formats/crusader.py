@@ -213,7 +213,7 @@ def _frames(data: bytes) -> bytes:
 
 
 def _unpacked(block: bytes) -> bytes:
-    """A block: its length, then literals and copies of what came before."""
+    """A block: its length, then literals and copies of earlier bytes."""
     length = shift = at = 0
     while True:
         byte = block[at]

@@ -108,7 +108,7 @@ def _add(stream: Stream, interval: Json) -> None:
 
 
 def _shift(streams: Iterable[Stream]) -> None:
-    """Makes t = 0 the beginning of what was not omitted. (iperf3 before 3.17 does so itself.)"""
+    """Moves t = 0 to the end of the omitted intervals. (iperf3 before 3.17 does so itself.)"""
     first = min((stream.t[0] for stream in streams), default=0.0)
     for stream in streams:
         stream.t = [t - first for t in stream.t]

@@ -147,7 +147,9 @@ def _of_tree(queues: list[dict[str, str]], notes: list[str]) -> dict[Direction, 
 def _discipline(name: str, types: Mapping[str, Mapping[str, str]], notes: list[str]) -> str:
     if name not in types:
         if name not in routeros.BUILT_IN:
-            notes.append(f"The file has no queue type {name}: it is taken for default.")
+            notes.append(
+                f"The file does not define the queue type {name}: the type default is taken."
+            )
         return routeros.BUILT_IN.get(name, routeros.BUILT_IN["default"])
     try:
         words, unread = routeros.words(types[name])

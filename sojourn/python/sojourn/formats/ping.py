@@ -197,7 +197,7 @@ def _read_fping(content: Content) -> FileMeasurement:
     if not stamped:
         notes.append("Without -D probes have no times: they are placed 1 s apart, as fping sends them unless -p is given.")  # fmt: skip
     elif any(ms is None for probes in targets.values() for _, ms in probes.values()):
-        notes.append("A lost probe's time is when fping gave it up.")
+        notes.append("The time of a lost probe is the time at which fping gave up on it.")
     pings = []
     for host, probes in targets.items():
         target = Pings(f"{host} ICMP")

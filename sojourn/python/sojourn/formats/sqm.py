@@ -105,7 +105,7 @@ def _direction(queue: Mapping[str, str], way: str, kbits: int, notes: list[str])
             words.append("ingress")
         for word in options.split():
             if word in ("nat", "nonat"):
-                notes.append(f"{word} of {way} is left out: hosts are what they are in a scenario.")
+                notes.append(f"{word} of {way} is left out: a scenario has no NAT.")
             elif word not in words:
                 words.append(word)
         return {"qdisc": " ".join(words)}

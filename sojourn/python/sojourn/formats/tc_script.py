@@ -61,7 +61,7 @@ def _read(content: Content) -> Texts:
 
 
 def _joined(lines: Sequence[str]) -> list[tuple[int, str]]:
-    """The lines, numbered, those that end in a backslash with the next one."""
+    """The lines with their numbers. A line that ends in a backslash is joined with the next one."""
     joined: list[tuple[int, str]] = []
     before = ""
     first = 1
