@@ -39,6 +39,10 @@ DRAWN = {
         'figures.save(figures.stacked(Run.find("compared")), "stacked.svg")',
         "Goodput each way and ping of each Run, on the same axes: what flent calls all.",
     ),
+    "ping_lines": (
+        'figures.save(figures.ping_lines(Run.find("compared")), "ping_lines.svg")',
+        "The ping RTT of each Run over time, in one panel.",
+    ),
     "tradeoff": (
         'figures.save(figures.tradeoff(Run.find("compared")), "tradeoff.svg")',
         "Delay against goodput: what a shorter queue costs.",
