@@ -6,6 +6,7 @@ device=$1 address=$2
 least=1000 most=9500    # kbit/s
 late=10                 # ms above the shortest answer
 
+command -v ping >/dev/null || { echo "this host has no ping (Debian: iputils-ping)"; exit 127; }
 rate=$most shortest=100000
 ping -n -i 0.1 "$address" | while read -r line; do
     case $line in *time=*) ;; *) continue ;; esac
