@@ -877,7 +877,12 @@ impl Ring {
         if start == libc::MAP_FAILED {
             return Err(Error::last_os_error());
         }
-        Ok(Ring { start: start.cast(), block_bytes, blocks, next: 0 })
+        let ring = Ring { start: start.cast(), block_bytes, blocks, next: 0 };
+        // A child does not read the ring. User-mode Linux also can't copy such a mapping: the child
+        // would have pages that the kernel takes for damaged.
+        // SAFETY: the range is the mapping of `ring`.
+        let result = unsafe { libc::madvise(start, block_bytes * blocks, libc::MADV_DONTFORK) };
+        if result < 0 { Err(Error::last_os_error()) } else { Ok(ring) }
     }
 
     /// Passes the next block that we own to `read` and returns it to the kernel. Returns whether
