@@ -233,6 +233,10 @@ def described(one: Verification) -> str:
             "  scenario.toml differs from the scenario of this Run: its text or its meaning has changed"
         )
     lines += [f"  {file}, which a program read, has changed" for file in one.changed_files]
+    if one.same_twice is False:
+        lines.append(
+            f"  two runs of seed {run.seeds[0]} differ now: a program uses more than its seed decides"
+        )
     engine = f"  engine {meta.engine}, {_build(one)}"
     if one.same_build is False:
         lines.append(engine)

@@ -3,7 +3,8 @@
 A simulation's tables depend on its scenario.toml, each seed and the build of the engine; those of a
 kernel in virtual time also depend on the guest. So the same engine runs every finished seed again,
 and the tables are compared cell by cell. Another version of polars may write the same cells as
-other bytes. If tables differ, the reason is looked for: scenario.toml and the seeds are compared
+other bytes. A program of the host may differ from run to run, so the first seed of a Run with
+programs is run twice. If tables differ, the reason is looked for: scenario.toml and the seeds are compared
 with the Run's fingerprint, and the engine's build with the recorded one.
 
 Measurements in real time (a live line, `netns`) can't be repeated; for them there is only
@@ -80,11 +81,15 @@ class Verification:
     tables: tuple[TableComparison, ...]
     changed_files: tuple[str, ...] = ()
     """Files of this host that a program of the Run read, and that are others now."""
+    same_twice: bool | None = None
+    """Whether two runs of the first seed gave the same tables now. None: it has no programs, and
+    was run once."""
 
     @property
     def equal(self) -> bool:
         """Whether all tables, and the fields of meta.json that numbers depend on, are equal."""
-        return not self.meta and all(table.equal for table in self.tables)
+        twice = self.same_twice is not False
+        return twice and not self.meta and all(table.equal for table in self.tables)
 
     @property
     def same_build(self) -> bool | None:
@@ -106,6 +111,7 @@ class Verification:
             "same_scenario": self.same_scenario,
             "meta": list(self.meta),
             "changed_files": list(self.changed_files),
+            "same_twice": self.same_twice,
             "seeds": list(self.run.seeds),
             "seeds_not_finished": sorted(set(self.run.meta.seeds_asked) - set(self.run.seeds)),
             "tables": [
@@ -133,16 +139,28 @@ def verify(
     verifications: dict[int, Verification] = {}
     for name, engine in engines.items():
         mine = [i for i, run in enumerate(runs) if run.meta.engine == name]
+        with_programs = [i for i in mine if guest_programs.read(runs[i], runs[i].seeds[0])]
         with cleanup.temporary_folder() as folder:
             again = run_each(
-                [scenarios[i].with_(seeds=list(runs[i].seeds)) for i in mine],
-                [folder / str(i) for i in mine],
+                [
+                    *(scenarios[i].with_(seeds=list(runs[i].seeds)) for i in mine),
+                    *(scenarios[i].with_(seeds=[runs[i].seeds[0]]) for i in with_programs),
+                ],
+                [
+                    *(folder / str(i) for i in mine),
+                    *(folder / f"{i}-twice" for i in with_programs),
+                ],
                 engine=name,
                 jobs=jobs,
                 fresh=True,
                 progress=progress,
             )
-            for i, new in zip(mine, again, strict=True):
+            made = dict(zip(mine, again[: len(mine)], strict=True))
+            twice = {
+                i: made[i].sums(new.seeds[0]) == new.sums(new.seeds[0])
+                for i, new in zip(with_programs, again[len(mine) :], strict=True)
+            }
+            for i, new in made.items():
                 verifications[i] = Verification(
                     runs[i],
                     new.meta.engine_build or engine.build,
@@ -154,6 +172,7 @@ def verify(
                     ),
                     tuple(_compared(runs[i], new)),
                     tuple(guest_programs.changed(runs[i])),
+                    twice.get(i),
                 )
     return [verifications[i] for i in range(len(runs))]
 
