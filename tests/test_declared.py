@@ -106,7 +106,7 @@ CONDITIONS = {
     *("police", "replay_window", "kind", "count", "direction", "rtt", "start", "stop", "access"),
     *("hosts", "hosts_at", "dscp", "tunnel", "packets", "ladder", "segment", "ahead", "size"),
     *("interval", "packet", "fps", "gop", "i_ratio", "cv", "payload", "frames", "pause"),
-    *("objects", "on", "off"),
+    *("objects", "on", "off", "sender"),
 }
 """Keys of a scenario that are conditions rather than choices: they describe the line and its
 users."""
@@ -117,7 +117,9 @@ def test_each_key_of_a_scenario_is_a_choice_or_a_condition_or_says_nothing() -> 
     assert not CONDITIONS & (choices | silent)
     tables = {name: set(keys) for name, keys in _core.scenario_keys().items()}
     # Keys in these tables have the kind of the table itself.
-    below = set().union(*(tables.pop(name) for name in ("tcp", "record", "program", "programs")))
+    below = set().union(
+        *(tables.pop(name) for name in ("tcp", "record", "[[program]]", "programs"))
+    )
     keys = set().union(*tables.values())
     assert keys - choices - silent - CONDITIONS == set()
     assert (choices | CONDITIONS) - keys == set(), "no such key"

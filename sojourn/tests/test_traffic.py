@@ -1,5 +1,5 @@
-"""Each declared kind of traffic can be written, read, simulated and described. A kernel plan
-supports it or refuses it.
+"""Each declared kind of traffic can be written, read and described. The simulator and a kernel plan
+support it or refuse it.
 
 The declaration is in crates/traffic. A kind that is added there has to work everywhere, or a test
 with the kind's name fails.
@@ -12,6 +12,8 @@ import sojourn
 from sojourn.engine import estimate
 from sojourn.engine.kernel.plan.fits import PlanError
 from sojourn.engine.kernel.plan.guest_plan import Machine, plan
+from sojourn.engine.registry import find
+from sojourn.errors import UserError
 from sojourn.scenario import Scenario
 from sojourn.traffic import KINDS, is_greedy, is_probe
 
@@ -20,6 +22,7 @@ SCENARIO = ROOT / "docs" / "scenario.md"
 REQUIRED = {
     "capture": 'packets = [["0 s", "100 B"]]',
     "onoff": 'rate = "1 Mbit/s"',
+    "program": 'server = "server {address}"\nclient = "client {server}"',
     "transfers": 'size = "30 kB"',
     "udp": 'rate = "1 Mbit/s"',
     "video": 'rate = "1 Mbit/s"',
@@ -28,6 +31,9 @@ REQUIRED = {
 """The keys that a kind requires. A kind that is missing here requires none, or `of_kind` fails."""
 
 kinds = pytest.mark.parametrize("word", KINDS)
+simulated = pytest.mark.parametrize(
+    "word", [word for word, kind in KINDS.items() if kind.in_simulator]
+)
 
 
 def of_kind(word: str) -> Scenario:
@@ -54,13 +60,26 @@ def test_a_realised_flow_is_what_is_declared_of_its_kind(word: str) -> None:
     for flow in of_kind(word).realise(1).flows:
         assert flow.kind == kind.listed_as
         assert (flow.tcp is not None) == kind.tcp
-        assert (flow.packet_bytes[1] is not None) == (kind.tcp or kind.probe), "what is answered"
+        answered = kind.tcp or kind.probe or word == "program"
+        assert (flow.packet_bytes[1] is not None) == answered, "what is answered"
         assert kind.greedy == (kind.tcp and not flow.finite)
     assert KINDS[kind.listed_as].listed_as == kind.listed_as
-    assert kind.tcp + kind.probe + (kind.headers is not None) == 1
+    assert kind.tcp + kind.probe + (kind.headers is not None) == kind.in_simulator, (
+        "programs send packets of any protocol"
+    )
 
 
 @kinds
+def test_the_simulator_refuses_a_kind_that_it_lacks(word: str) -> None:
+    scenario = of_kind(word)
+    if KINDS[word].in_simulator:
+        find("sim").check(scenario.realise(1))
+    else:
+        with pytest.raises(UserError, match="the simulator has no programs"):
+            sojourn.simulate(scenario)
+
+
+@simulated
 def test_a_kind_is_simulated_and_told_of(word: str) -> None:
     kind = KINDS[word]
     scenario = of_kind(word)

@@ -379,6 +379,10 @@ class TrafficKind:
         """Linux's engines can send it."""
 
     @property
+    def in_simulator(self) -> bool:
+        """The simulator can send it."""
+
+    @property
     def listed_as(self) -> str:
         """The kind under which tables and numbers list a realised flow."""
 
@@ -669,17 +673,31 @@ class Program:
     @property
     def name(self) -> str: ...
     @property
-    def node(self) -> str: ...
+    def node(self) -> str:
+        """The node that it runs on, or that its host is at."""
+
+    @property
+    def end(self) -> tuple[int, bool, bool] | None:
+        """For a program of a flow: the flow's number, whether it is the flow's server, and whether
+        its host is the flow's source. None: it runs on the node itself."""
+
     @property
     def command(self) -> str:
         """The command as written."""
 
     @property
     def words(self) -> list[str]:
-        """Its words, with `{link:NAME}` and `{address:NODE}`."""
+        """Its words, with `{link:NAME}` and `{address:NODE}`; of a flow's, with `{server}` and
+        `{address}`."""
 
     @property
-    def start_ns(self) -> int: ...
+    def start_ns(self) -> int:
+        """A flow's server starts before the run, whatever this is."""
+
+    @property
+    def stop_ns(self) -> int | None:
+        """When it gets SIGTERM; None: at the end of the run."""
+
     @property
     def files(self) -> list[tuple[str, str]]:
         """Its files: name and text."""
@@ -999,7 +1017,7 @@ class Flow:
         """The tunnel of its packets."""
 
     @property
-    def traffic(self) -> Bulk | Transfers | Stream | Udp | Ping | Video:
+    def traffic(self) -> Bulk | Transfers | Stream | Udp | Ping | Video | ProgramTraffic:
         """Its traffic."""
 
     @property
@@ -1087,6 +1105,10 @@ class Udp:
 
     @property
     def off_ns(self) -> Draw | None: ...
+
+@final
+class ProgramTraffic:
+    """Whatever two programs of the host send each other."""
 
 @final
 class Ping:

@@ -1,5 +1,5 @@
-"""Programs of the host that a scenario runs in the kernel's guest: permission to run them, and what
-a Run keeps of them.
+"""Programs of the host that a scenario runs in the kernel's guest, on nodes or as the ends of flows:
+permission to run them, and what a Run keeps of them.
 
 A scenario with programs is code. It runs only after `allow_programs()`, which `--allow-programs` or an answer
 on the terminal calls. The guest confines the programs (crates/guest, programs.rs).
@@ -53,9 +53,11 @@ def allowed() -> bool:
 
 
 def commands(runs: Iterable[Realised]) -> list[str]:
-    """The different programs of these runs: "node home: sh rate.sh"."""
+    """The different programs of these runs: "node home: sh rate.sh", "host at net: iperf3 -s"."""
     lines = (
-        sanitize.plain(f"node {program.node}: {program.command}")
+        sanitize.plain(
+            f"{'node' if program.end is None else 'host at'} {program.node}: {program.command}"
+        )
         for run in runs
         for program in run.programs
     )

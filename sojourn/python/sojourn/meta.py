@@ -78,6 +78,11 @@ class FlowInfo:
         """Whether it sends requests and waits for replies."""
         return traffic.is_probe(self.kind)
 
+    @property
+    def one_way(self) -> bool:
+        """Whether the table `rtt` has the one-way delays of its packets; otherwise it has RTTs."""
+        return self.congestion is None and not traffic.is_of_programs(self.kind)
+
 
 @dataclass(frozen=True)
 class Phase:

@@ -104,7 +104,7 @@ class FlowNumbers(TypedDict, Generic[N]):
     congestion: str | None
     """None: not TCP."""
     goodput_mbps: N
-    """Application bytes delivered."""
+    """Application bytes delivered; of kind `program` the payload on the wire, repeated bytes too."""
     delivered_bytes: N
     sent_packets: N
     loss_rate: N

@@ -19,6 +19,12 @@ def is_probe(word: str) -> bool:
     return kind is not None and kind.probe
 
 
+def is_of_programs(word: str) -> bool:
+    """Whether programs of the host send its packets, of any protocol."""
+    kind = KINDS.get(word)
+    return kind is not None and not (kind.tcp or kind.probe or kind.headers is not None)
+
+
 def is_greedy(word: str) -> bool:
     """Whether it sends as fast as it can until it is stopped, so that shares of such flows can be
     compared."""

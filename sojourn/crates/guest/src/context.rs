@@ -29,6 +29,8 @@ pub enum Task {
     Event(usize),
     /// A program starts.
     Program(usize),
+    /// A program is asked to end.
+    StopProgram(usize),
     /// A sample of the queues is due.
     SampleQueues,
     /// A sample of the TCP connections is due.
@@ -181,8 +183,11 @@ impl<'a> Context<'a> {
         }
         // Starting a program takes time, so the traffic of that instant comes first.
         for (i, program) in plan.programs.iter().enumerate() {
-            if program.start_ns < plan.duration_ns {
-                self.agenda.at(program.start_ns as i64, Task::Program(i));
+            if let Some(start) = program.start_ns.filter(|&start| start < plan.duration_ns) {
+                self.agenda.at(start as i64, Task::Program(i));
+            }
+            if let Some(stop) = program.stop_ns.filter(|&stop| stop < plan.duration_ns) {
+                self.agenda.at(stop as i64, Task::StopProgram(i));
             }
         }
         self.agenda.at(end, Task::End);

@@ -35,7 +35,8 @@ struct Captured {
     /// Twice the flow's index, plus 1 in the reverse direction.
     flow: u32,
     link: u32,
-    near_port: u16,
+    /// Ports of the flow's source and target.
+    ports: [u16; 2],
     bytes: [u8; MAX_BYTES],
     length: u8,
 }
@@ -82,7 +83,7 @@ impl Headers {
                 t,
                 flow: flow as u32,
                 link: *link,
-                near_port: packet.five_tuple.ports[flow as usize % 2],
+                ports: [0, 1].map(|end| packet.five_tuple.ports[(end + flow as usize) % 2]),
                 bytes,
                 length: length as u8,
             });
@@ -119,8 +120,8 @@ struct Connection {
 /// State of the flows, derived from the packets so far.
 struct Tracker<'a> {
     traffic: Vec<&'a Traffic>,
-    /// By flow and client port.
-    connections: HashMap<(u32, u16), Connection>,
+    /// By flow and its ends' ports.
+    connections: HashMap<(u32, [u16; 2]), Connection>,
     /// Number of connections of each flow.
     counts: HashMap<u32, u32>,
     /// The latest full number of a 16-bit counter, by flow and direction.
@@ -189,6 +190,8 @@ impl<'a> Tracker<'a> {
         match self.traffic.get(flow as usize / 2)? {
             Traffic::Video { .. } => Some(self.unwrapped(flow, pair(payload, 2)?)),
             Traffic::Echo { .. } => probe::echo::Echo::parse(payload).map(|echo| echo.sequence),
+            // A program's datagrams have no number that is known here.
+            Traffic::Program { .. } => Some(0),
             Traffic::Bulk { .. }
             | Traffic::Transfers { .. }
             | Traffic::Udp { .. }
@@ -199,7 +202,7 @@ impl<'a> Tracker<'a> {
     /// Returns the connection of a segment, and adds it if it is new.
     fn connection(&mut self, packet: &Captured, seq: u32, ack: u32, flags: u64) -> Connection {
         let (flow, direction) = (packet.flow / 2, (packet.flow % 2) as usize);
-        let key = (flow, packet.near_port);
+        let key = (flow, packet.ports);
         let first = flags & (SYN | ACK) == SYN;
         let known = self.connections.get(&key).copied();
         // A SYN with another sequence number starts a new connection from a reused port.
@@ -313,7 +316,7 @@ mod tests {
         bytes[9] = protocol;
         bytes[20..20 + transport.len()].copy_from_slice(transport);
         let length = (20 + transport.len()) as u8;
-        Captured { t: 5, flow: 2 + direction, link: 3, near_port, bytes, length }
+        Captured { t: 5, flow: 2 + direction, link: 3, ports: [near_port, 5001], bytes, length }
     }
 
     fn tcp(seq: u32, ack: u32, flags: u16, options: &[u8]) -> Vec<u8> {

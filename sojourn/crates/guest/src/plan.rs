@@ -347,6 +347,14 @@ pub enum Traffic {
         /// IP packet size both ways, bytes.
         packet_bytes: u32,
     },
+    /// Packets of any protocol between two hosts, which programs send. The flow's hosts have no
+    /// other flow: their addresses identify its packets.
+    Program {
+        /// The devices at which packets leave the first host and reach the second.
+        devices: [String; 2],
+        /// Memory for each device's packet records in the kernel, bytes.
+        ring_bytes: u32,
+    },
     /// RTP video: one frame every 1/fps, its packets back to back.
     Video {
         /// Frame sizes: from the model, or a list of (time from the flow's start in ns, bytes).
@@ -381,8 +389,11 @@ pub struct Program {
     pub argv: Vec<String>,
     /// Its whole environment.
     pub env: BTreeMap<String, String>,
-    /// Time of its start, ns.
-    pub start_ns: u64,
+    /// Time of its start, ns; `None`: before the run, so that it is ready when the run begins.
+    pub start_ns: Option<u64>,
+    /// Time at which it gets SIGTERM, ns; `None`: at the end of the run.
+    #[serde(default)]
+    pub stop_ns: Option<u64>,
 }
 
 /// The root of the programs' file system. Everything in it but the host's folders is in memory.
@@ -448,6 +459,7 @@ impl Traffic {
             Traffic::Bulk { .. } | Traffic::Transfers { .. } => Protocol::Tcp,
             Traffic::Udp { .. } | Traffic::Echo { .. } | Traffic::Video { .. } => Protocol::Udp,
             Traffic::Ping { .. } => Protocol::Icmp,
+            Traffic::Program { .. } => Protocol::Any,
         }
     }
 }
@@ -461,6 +473,8 @@ pub enum Protocol {
     Udp,
     /// ICMP; the port is its identifier.
     Icmp,
+    /// Any protocol, between the flow's two hosts; the port has no meaning.
+    Any,
 }
 
 impl Plan {
@@ -628,7 +642,7 @@ impl Flow {
                     return Err("frames: the list is empty".into());
                 }
             }
-            Traffic::Bulk { .. } | Traffic::Transfers { .. } => {}
+            Traffic::Bulk { .. } | Traffic::Transfers { .. } | Traffic::Program { .. } => {}
         }
         Ok(())
     }

@@ -2,7 +2,8 @@
 //!
 //! They see a root of their own: folders of the host, read-only, and everything else in memory. They
 //! keep ten capabilities, and no file gives them more (`sys::confine`). What they print is a file of
-//! the archive. At the end of the run they get SIGTERM, and before the archive is written SIGKILL.
+//! the archive. At their stop, or at the end of the run, they get SIGTERM, and before the archive is
+//! written SIGKILL.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -44,7 +45,8 @@ pub struct Programs {
 
 struct Running {
     child: Child,
-    started_ns: i64,
+    /// On the kernel's monotonic clock, ns: some start before the run's clock.
+    started: i64,
     status: Option<ExitStatus>,
 }
 
@@ -65,20 +67,35 @@ impl Programs {
             .world
             .inside(Some(&spec.namespace), || spawn(spec, place))
             .map_err(|e| format!("program '{}': {e}", spec.name))?;
-        let started_ns = context.clock.now();
-        self.children[index] = Some(Running { child, started_ns, status: None });
+        let started = context.clock.monotonic(context.clock.now());
+        self.children[index] = Some(Running { child, started, status: None });
         Ok(())
     }
 
-    /// Asks all to end.
-    pub fn stop(&mut self) -> io::Result<()> {
-        for running in self.children.iter_mut().flatten() {
+    /// Starts those that have to be ready when the run begins.
+    pub fn start_early(&mut self, context: &Context<'_>) -> Result<(), String> {
+        for (index, program) in context.plan.programs.iter().enumerate() {
+            if program.start_ns.is_none() {
+                self.start(context, index)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks a program to end.
+    pub fn stop(&mut self, index: usize) -> io::Result<()> {
+        if let Some(running) = &mut self.children[index] {
             running.status = running.child.try_wait()?;
             if running.status.is_none() {
                 sys::signal_group(running.child.id(), libc::SIGTERM);
             }
         }
         Ok(())
+    }
+
+    /// Asks all to end.
+    pub fn stop_all(&mut self) -> io::Result<()> {
+        (0..self.children.len()).try_for_each(|index| self.stop(index))
     }
 
     /// Ends all, and whatever they have started.
@@ -93,8 +110,14 @@ impl Programs {
         Ok(())
     }
 
-    /// Writes what they printed and the host's files that they read; returns how they ended.
-    pub fn write<W: Write>(self, plan: &Plan, archive: &mut Archive<W>) -> io::Result<Value> {
+    /// Writes what they printed and the host's files that they read; returns how they ended. `zero`:
+    /// the run's time 0 on the monotonic clock, ns.
+    pub fn write<W: Write>(
+        self,
+        plan: &Plan,
+        zero: i64,
+        archive: &mut Archive<W>,
+    ) -> io::Result<Value> {
         let mut about = Vec::new();
         for (spec, running) in plan.programs.iter().zip(&self.children) {
             let printed = match running {
@@ -105,7 +128,7 @@ impl Programs {
             let status = running.as_ref().and_then(|running| running.status);
             about.push(json!({
                 "name": spec.name,
-                "started_ns": running.as_ref().map(|running| running.started_ns),
+                "started_ns": running.as_ref().map(|running| running.started - zero),
                 "status": status.and_then(|status| status.code()),
                 "signal": status.and_then(|status| status.signal()),
             }));

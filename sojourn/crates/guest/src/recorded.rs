@@ -62,6 +62,14 @@ rows! {
         bytes,
         frame,
     }
+    /// What reached the second host of a flow of programs, by intervals of the time line that end
+    /// at `t_ns`: payload of packets. Segments of TCP that the first host sent again, -1: no TCP.
+    carried {
+        flow,
+        t_ns,
+        payload_bytes,
+        retransmits,
+    }
     /// Every probe: its arrival time at the far end, and the arrival time of its reply (-1: none).
     probes {
         flow,
@@ -81,6 +89,8 @@ pub struct Tables {
     pub transfers: transfers::Rows,
     /// Every datagram.
     pub datagrams: datagrams::Rows,
+    /// What the packets of programs carried.
+    pub carried: carried::Rows,
     /// Every probe.
     pub probes: probes::Rows,
 }
@@ -91,6 +101,7 @@ impl Tables {
         archive.table("tcp", self.tcp.columns())?;
         archive.table("transfers", self.transfers.columns())?;
         archive.table("datagrams", self.datagrams.columns())?;
+        archive.table("carried", self.carried.columns())?;
         archive.table("probes", self.probes.columns())
     }
 }

@@ -84,7 +84,7 @@ impl<'a> Run<'a> {
                 .map_err(broken)?;
         }
         let queues = Queues::new(plan, world)?;
-        let programs = Programs::prepare(plan)?;
+        let mut programs = Programs::prepare(plan)?;
         let mut flows = Vec::new();
         for index in 0..plan.flows.len() {
             let flow = Flow::open(&mut context, index)
@@ -92,6 +92,7 @@ impl<'a> Run<'a> {
             flows.push(flow);
         }
         let echo_listeners = EchoListeners::open(&mut context)?;
+        programs.start_early(&context)?;
         context.enter_plan();
         context.clock = Clock::starting_with_tick(plan.settle_ns as i64).map_err(broken)?;
         Ok(Run {
@@ -145,6 +146,7 @@ impl<'a> Run<'a> {
             }
         }
         self.headers.finish(&self.context.clock, &self.flow_finder);
+        self.flows.iter_mut().for_each(|flow| flow.conclude(&self.context.clock));
         self.read_log()?;
         self.watched.iter_mut().for_each(Watch::finish);
         Ok(())
@@ -174,6 +176,9 @@ impl<'a> Run<'a> {
                     self.context.world.step(step).map_err(|e| format!("events[{index}]: {e}"))?;
                 }
                 Task::Program(index) => self.programs.start(&self.context, index)?,
+                Task::StopProgram(index) => {
+                    self.programs.stop(index).map_err(|e| format!("programs: {e}"))?;
+                }
                 Task::SampleQueues => {
                     self.queues.take(now)?;
                     self.context.report_progress(due);
@@ -187,7 +192,7 @@ impl<'a> Run<'a> {
                     self.queues.take(now)?;
                     self.sample_flows(now);
                     self.flows.iter_mut().for_each(Flow::stop);
-                    self.programs.stop().map_err(|e| format!("programs: {e}"))?;
+                    self.programs.stop_all().map_err(|e| format!("programs: {e}"))?;
                 }
                 Task::Over => self.over = true,
             }
@@ -256,7 +261,10 @@ impl<'a> Run<'a> {
             self.headers.write(self.context.plan, archive)?;
         }
         let programs = match self.context.plan.program_root {
-            Some(_) => Some(self.programs.write(self.context.plan, archive)?),
+            Some(_) => {
+                let zero = self.context.clock.monotonic(0);
+                Some(self.programs.write(self.context.plan, zero, archive)?)
+            }
             None => None,
         };
         let [start, end] = self.processor;

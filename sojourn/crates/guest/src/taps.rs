@@ -40,19 +40,40 @@ fn is_neighbour_traffic(five_tuple: &FiveTuple) -> bool {
 }
 
 /// Finds the flow of a packet.
-pub struct Flows(HashMap<(Protocol, u16), (i32, IpAddr)>);
+#[derive(Default)]
+pub struct Flows {
+    /// By protocol and port, which belong to one flow.
+    ports: HashMap<(Protocol, u16), (i32, IpAddr)>,
+    /// By source and destination: the flows of programs.
+    hosts: HashMap<[IpAddr; 2], i32>,
+}
 
 impl Flows {
-    /// Indexes the flows by protocol and port, which belong to one flow.
+    /// Indexes the flows.
     pub fn new(plan: &Plan) -> Flows {
-        let each = plan.flows.iter().enumerate();
-        Flows(
-            each.map(|(i, f)| ((f.traffic.protocol(), f.port), (i as i32, f.to.address))).collect(),
-        )
+        let mut flows = Flows::default();
+        for (flow, index) in plan.flows.iter().zip(0i32..) {
+            let (from, to) = (flow.from.address, flow.to.address);
+            match flow.traffic.protocol() {
+                Protocol::Any => {
+                    flows.hosts.insert([from, to], 2 * index);
+                    flows.hosts.insert([to, from], 2 * index + 1);
+                }
+                protocol => {
+                    flows.ports.insert((protocol, flow.port), (index, to));
+                }
+            }
+        }
+        flows
     }
 
     /// Returns twice the flow's index, plus 1 in the reverse direction; -1 for no flow.
     pub fn of(&self, five_tuple: &FiveTuple) -> i32 {
+        if !self.hosts.is_empty()
+            && let Some(&flow) = self.hosts.get(&[five_tuple.source, five_tuple.destination])
+        {
+            return flow;
+        }
         let protocol = match five_tuple.protocol {
             tap::TCP => Protocol::Tcp,
             tap::UDP => Protocol::Udp,
@@ -60,7 +81,10 @@ impl Flows {
             _ => return -1,
         };
         let find = |port: u16, address: IpAddr| {
-            self.0.get(&(protocol, port)).filter(|(_, to)| *to == address).map(|&(flow, _)| flow)
+            self.ports
+                .get(&(protocol, port))
+                .filter(|(_, to)| *to == address)
+                .map(|&(flow, _)| flow)
         };
         let [source, destination] = five_tuple.ports;
         match find(destination, five_tuple.destination) {
@@ -336,10 +360,11 @@ mod tests {
     #[test]
     fn a_packet_belongs_to_the_flow_whose_port_is_at_the_flows_far_end() {
         let far: IpAddr = "10.0.2.1".parse().unwrap();
-        let flows = Flows(HashMap::from([
-            ((Protocol::Tcp, 5001), (0, far)),
-            ((Protocol::Icmp, 7), (3, far)),
-        ]));
+        let ports =
+            HashMap::from([((Protocol::Tcp, 5001), (0, far)), ((Protocol::Icmp, 7), (3, far))]);
+        let hosts: [IpAddr; 2] = ["10.0.4.1".parse().unwrap(), "10.0.5.1".parse().unwrap()];
+        let hosts = HashMap::from([(hosts, 8), ([hosts[1], hosts[0]], 9)]);
+        let flows = Flows { ports, hosts };
         let of = |a: &str, b: &str, protocol, ports| flows.of(&five_tuple(a, b, protocol, ports));
         assert_eq!(of("10.0.1.1", "10.0.2.1", tap::TCP, [40_000, 5001]), 0);
         assert_eq!(of("10.0.2.1", "10.0.1.1", tap::TCP, [5001, 40_000]), 1);
@@ -349,6 +374,10 @@ mod tests {
         assert_eq!(of("10.0.1.1", "10.0.2.1", tap::UDP, [40_000, 5001]), -1);
         assert_eq!(of("10.0.1.1", "10.0.3.1", tap::TCP, [40_000, 5001]), -1);
         assert_eq!(of("10.0.1.1", "10.0.2.1", 47, [0, 0]), -1);
+        // Between the hosts of programs any packet is their flow's.
+        assert_eq!(of("10.0.4.1", "10.0.5.1", 47, [0, 0]), 8);
+        assert_eq!(of("10.0.5.1", "10.0.4.1", tap::TCP, [5001, 5001]), 9);
+        assert_eq!(of("10.0.4.1", "10.0.2.2", tap::UDP, [1, 2]), -1);
     }
 
     #[test]

@@ -27,8 +27,8 @@ const IN_A_TERMINAL: &str = "run it in a terminal: sojourn run scenario.toml";
 /// The parts of a run that a page can't run, each with what to do instead.
 pub fn lacking(scenario: &scenario::Scenario, run: &realised::Run) -> Vec<Problem> {
     let mut problems = Vec::new();
-    if !scenario.programs.is_empty() {
-        problems.push(of_a_kernel("programs ([[program]])"));
+    if scenario.has_programs() {
+        problems.push(of_a_kernel("programs of the host"));
     }
     if run.offloads {
         problems.push(of_a_kernel("packets of 64 kB (offloads)"));

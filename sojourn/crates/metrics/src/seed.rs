@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use tables::{drops, engine, flows, links, probe, rtt, sojourn, transfers};
-use traffic::TrafficKind;
+use traffic::{Packets, TrafficKind};
 
 use crate::samples::{
     Distribution, LATE_MS, QUANTILES, distribution, exact_sum, histogram_quantile, late_rate,
@@ -387,6 +387,11 @@ fn transfers(ms: Vec<f64>) -> Transfers {
     Transfers { completed: ms.len() as u64, completion_ms: distribution(&ms) }
 }
 
+/// Whether programs of the host send the flow: its one-way delays are not known.
+fn of_programs(kind: &str) -> bool {
+    TrafficKind::of(kind).is_some_and(|kind| kind.record().packets == Packets::Programs)
+}
+
 /// The scenario's entries, in the order of their first flows; probes form no group.
 fn groups(about: &About, cut: &Cut, flows: &[Flow]) -> Vec<Group> {
     let mut members: Vec<(u64, Vec<usize>)> = Vec::new();
@@ -421,7 +426,7 @@ fn group(about: &About, cut: &Cut, flows: &[Flow], numbers: &[usize]) -> Group {
         congestion: first.congestion.clone(),
         goodput_mbps: exact_sum(numbers.iter().map(|&n| flows[n].goodput_mbps)),
         transfers: Sometimes(first.finite.then(|| transfers(pooled()))),
-        late_rate: Sometimes(first.congestion.is_none().then(late)),
+        late_rate: Sometimes((first.congestion.is_none() && !of_programs(&first.kind)).then(late)),
         mos: Sometimes(is_speech(&first.kind).then(sounds)),
     }
 }

@@ -43,9 +43,12 @@ pub struct Realised {
 pub struct Program {
     name: String,
     node: String,
+    /// The flow, whether it is the server, whether its host is the source.
+    end: Option<(u32, bool, bool)>,
     command: String,
     words: Vec<String>,
     start_ns: u64,
+    stop_ns: Option<u64>,
     files: Vec<(String, String)>,
     env: Vec<(String, String)>,
 }
@@ -82,7 +85,9 @@ impl Realised {
     /// The simulator's input.
     pub fn simulated(&self) -> PyResult<sim::Scenario> {
         realised::simulated(&self.run).ok_or_else(|| {
-            PyValueError::new_err("only Linux has a discipline or a congestion control of the run")
+            PyValueError::new_err(
+                "only Linux has a discipline, a congestion control or a kind of traffic of the run",
+            )
         })
     }
 }
@@ -135,9 +140,19 @@ impl Realised {
     #[getter]
     fn programs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let one = |program: &scenario::Program| {
-            let scenario::Program { name, node, command, words, start_ns, files, env } =
-                program.clone();
-            Program { name, node, command, words, start_ns, files, env }
+            let scenario::Program {
+                name,
+                node,
+                end,
+                command,
+                words,
+                start_ns,
+                stop_ns,
+                files,
+                env,
+            } = program.clone();
+            let end = end.map(|end| (end.flow, end.server, end.source));
+            Program { name, node, end, command, words, start_ns, stop_ns, files, env }
         };
         PyTuple::new(py, self.programs.programs.iter().map(one))
     }
@@ -517,6 +532,7 @@ fn traffic_of(py: Python<'_>, traffic: &Traffic, tcp: Option<&Py<Tcp>>) -> PyRes
             Udp { bps, packet_bytes, on_ns, off_ns }.into_py_any(py)
         }
         Traffic::Call | Traffic::Capture { .. } => unreachable!("it is sent as datagrams"),
+        Traffic::Program => ProgramTraffic.into_py_any(py),
         Traffic::Ping { interval_ns, packet_bytes } => {
             Ping { interval_ns, packet_bytes }.into_py_any(py)
         }
@@ -660,6 +676,10 @@ impl Flow {
         format!("Flow({:?})", self.spec.name)
     }
 }
+
+/// See `_core.pyi`.
+#[pyclass(frozen, module = "sojourn._core")]
+pub struct ProgramTraffic;
 
 /// See `_core.pyi`.
 #[pyclass(frozen, module = "sojourn._core")]
@@ -855,6 +875,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Udp>()?;
     module.add_class::<Ping>()?;
     module.add_class::<Video>()?;
+    module.add_class::<ProgramTraffic>()?;
     module.add_class::<ModelFrames>()?;
     module.add_class::<TraceFrames>()?;
     module.add_class::<Draw>()?;

@@ -80,6 +80,7 @@ pub struct Kind {
     greedy: bool,
     speech: bool,
     in_linux: bool,
+    in_simulator: bool,
     listed_as: &'static str,
 }
 
@@ -94,14 +95,14 @@ impl Kind {
 #[pyfunction]
 pub fn traffic_kinds() -> Vec<Kind> {
     let kind = |kind: &TrafficKind| {
-        let &KindRecord { word, also, packets, greedy, speech, in_linux, listed_as } =
+        let &KindRecord { word, also, packets, greedy, speech, in_linux, in_simulator, listed_as } =
             kind.record();
         let headers = match packets {
             Packets::Datagrams { headers } => Some(headers),
-            Packets::Segments | Packets::Echoes => None,
+            Packets::Segments | Packets::Echoes | Packets::Programs => None,
         };
         let (tcp, probe, listed_as) = (kind.is_tcp(), kind.is_probe(), listed_as.word());
-        Kind { word, also, tcp, probe, headers, greedy, speech, in_linux, listed_as }
+        Kind { word, also, tcp, probe, headers, greedy, speech, in_linux, in_simulator, listed_as }
     };
     TrafficKind::ALL.iter().map(kind).collect()
 }
@@ -324,7 +325,8 @@ impl Scenario {
         })?;
         let run = py.detach(|| self.0.scenario.realise(number));
         let run = run.map_err(PyValueError::new_err)?;
-        Realised::of(py, run, self.0.scenario.realised_programs())
+        let programs = self.0.scenario.realised_programs(&run);
+        Realised::of(py, run, programs)
     }
 
     #[pyo3(signature = (link = None))]

@@ -55,6 +55,8 @@ pub(crate) fn check_amount(
             let packets = captured(flow, own, span);
             too_many(packets, "write a longer repeat".to_owned(), below(at, "repeat"))
         }
+        // What a program sends is not known.
+        Kind::Program(_) => None,
     };
     problem.into_iter().collect()
 }
@@ -101,7 +103,8 @@ fn dropped(flow: &Flow, way: &Way, links: &[Link], duration: u64) -> f64 {
         | Kind::Web(..)
         | Kind::Stream(..)
         | Kind::Ping(_)
-        | Kind::Capture(_) => return 0.0,
+        | Kind::Capture(_)
+        | Kind::Program(_) => return 0.0,
     };
     let mut left = packets;
     for line in way.path.iter().map(|index| &links[*index].line) {

@@ -7,7 +7,7 @@ use crate::amount::{check_amount, check_dropped};
 use crate::forms::{LinkRate, MAX_FLOWS, Notification};
 use crate::laws::Spread;
 use crate::links::{HOME, Line, Routes, links_of, tables, way_of};
-use crate::model::{Bottleneck, Flow, FlowEntry, Kind, Scenario, Wire};
+use crate::model::{Bottleneck, Flow, FlowEntry, Kind, Scenario, Wire, base_names};
 use crate::problem::{Key, Part, Problem, below};
 use crate::programs;
 use crate::tcp::endpoints;
@@ -43,27 +43,6 @@ pub(crate) fn check(scenario: &Scenario) -> Problems {
         record(scenario, &mut problems);
     }
     problems
-}
-
-/// A name for each entry: its own, or its kind, or `kind-2` for the second unnamed entry of the
-/// kind.
-pub fn base_names(flows: &[Flow]) -> Vec<String> {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    flows
-        .iter()
-        .map(|flow| match &flow.entry.name {
-            Some(name) => name.clone(),
-            None => {
-                let times = counts.entry(flow.word()).or_default();
-                *times += 1;
-                if *times == 1 {
-                    flow.word().to_owned()
-                } else {
-                    format!("{}-{times}", flow.word())
-                }
-            }
-        })
-        .collect()
 }
 
 /// Each word that occurs more than once, in order, with its count and its last index.
@@ -532,6 +511,8 @@ fn flow(flow: &Flow, at: &Key, problems: &mut Problems) {
                 None => {}
             }
         }
+        // crate::programs
+        Kind::Program(_) => {}
         Kind::Ping(_) => {}
     }
 }

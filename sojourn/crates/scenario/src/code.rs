@@ -79,9 +79,11 @@ fn named(document: &Table) -> BTreeMap<String, Key> {
             add(value, vec!["sweep".into(), key.into(), index.into()]);
         }
     }
-    for (index, program) in list("program").iter().enumerate() {
-        let at: Key = vec!["program".into(), index.into(), "files".into()];
-        let named = table(program).get("files").and_then(Value::list).map(<[Value]>::to_vec);
+    let several = ["program", "flow"].into_iter();
+    let entries = several.flat_map(|head| list(head).iter().enumerate().map(move |at| (head, at)));
+    for (head, (index, entry)) in entries {
+        let at: Key = vec![head.into(), index.into(), "files".into()];
+        let named = table(entry).get("files").and_then(Value::list).map(<[Value]>::to_vec);
         for (item, file) in named.unwrap_or_default().iter().enumerate() {
             // The key's own reader refuses what is no file.
             if let Some(file) = file.text().filter(|file| is_file(file)) {

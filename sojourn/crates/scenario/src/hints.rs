@@ -5,7 +5,7 @@
 //! `model::language`. A hint names a key that is accepted in the place that the hint names.
 
 use crate::capture;
-use crate::model::{Flow, SEVERAL, language};
+use crate::model::{Flow, PROGRAM_TABLE, SEVERAL, language};
 use crate::problem::{Key, Part};
 use crate::reader::KeyOf;
 use crate::sweep::table_at;
@@ -174,7 +174,7 @@ fn tables(document: &Table) -> Vec<(&'static str, &'static str, Vec<KeyOf>)> {
         "bottleneck" => "bottleneck.",
         "link" => "link.*.",
         "record" => "record.",
-        "program" => "program.*.",
+        PROGRAM_TABLE => "program.*.",
         "programs" => "programs.",
         "tcp" => "flow.*.tcp.",
         _ => "flow.*.",
@@ -216,7 +216,7 @@ fn is_of(word: &str, here: &str, document: &Table) -> Option<String> {
             "bottleneck" => homes.push("[bottleneck]".to_owned()),
             "link" => homes.push("[[link]]".to_owned()),
             "record" => homes.push("[record]".to_owned()),
-            "program" => homes.push("[[program]]".to_owned()),
+            PROGRAM_TABLE => homes.push(PROGRAM_TABLE.to_owned()),
             "programs" => homes.push("[programs]".to_owned()),
             "tcp" => homes.push(format!("a [[flow]]'s tcp: tcp = {{ {word} = … }}")),
             kind => kinds.push(kind),

@@ -32,7 +32,6 @@ mod toml;
 mod trace;
 mod wire;
 
-pub use check::base_names;
 pub use command::Environment;
 pub use forms::{Code, Hosts, LinkRate};
 pub use hints::dotted_key;
@@ -40,11 +39,11 @@ pub use laws::Spread;
 pub use meaning::Meaning;
 pub use model::{
     Axis, Bottleneck, Bulk, Ends, Flow, FlowEntry, Kind, LinkEntry, Periods, Ping, ProgramEntry,
-    ProgramSettings, Record, Scenario, Stream, Sweep, TcpFlow, Transfers, Udp, Video, Ways, Web,
-    Wire, language,
+    ProgramPair, ProgramSettings, Record, Scenario, Stream, Sweep, TcpFlow, Transfers, Udp, Video,
+    Ways, Web, Wire, base_names, language,
 };
 pub use problem::{Key, Part, Problem, Source, below, dotted};
-pub use programs::{Program, Programs};
+pub use programs::{FlowEnd, Program, Programs};
 pub use reader::KeyOf;
 pub use samples::{Design, Range, Sampling};
 pub use tcp::{Endpoints, MTU, PROFILES, TcpSettings, profile};
@@ -435,19 +434,22 @@ impl Loaded {
         let mut digest = Sha256::new();
         let seeds: BTreeSet<u64> = seeds.unwrap_or(&self.scenario.seeds).iter().copied().collect();
         for variant in self.variants()? {
+            let realise = |seed| variant.scenario.realise(seed).expect("a variant is not a sweep");
             for &seed in &seeds {
-                let run = variant.scenario.realise(seed).expect("a variant is not a sweep");
-                if !digest_run(run, &mut digest, go_on) {
+                if !digest_run(realise(seed), &mut digest, go_on) {
                     return Ok(None);
                 }
             }
-            // Nothing is added without programs: such scenarios keep their fingerprints.
-            let programs = variant.scenario.realised_programs();
-            if !programs.programs.is_empty() {
-                let mut text = String::new();
-                plain_json(&tree(&programs), &mut text);
-                digest.update(text.as_bytes());
+            if !variant.scenario.has_programs() {
+                continue;
             }
+            // Nothing is added without programs: such scenarios keep their fingerprints. A seed
+            // decides of them only when a flow starts, which is in its run.
+            let first = seeds.first().copied().unwrap_or_default();
+            let programs = variant.scenario.realised_programs(&realise(first));
+            let mut text = String::new();
+            plain_json(&tree(&programs), &mut text);
+            digest.update(text.as_bytes());
         }
         Ok(Some(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()))
     }

@@ -6,11 +6,10 @@
 //! "page", "tcp", "min_rto"); a key of the top table is (key,). `realise` returns the same for an
 //! engine, with the numbers that a seed draws.
 
-use crate::check::base_names;
 use crate::code::CODE;
 use crate::laws::Spread;
 use crate::links::{HOME, Line, Routes, links_of, way_of};
-use crate::model::Scenario;
+use crate::model::{Scenario, base_names};
 use crate::programs;
 use crate::reader::Tables;
 use crate::wire::{duplicate_text, jitter_text, reorder_text, slot_text};
@@ -45,7 +44,7 @@ impl Scenario {
                 settings.push((vec!["program".into(), name.clone(), key.into()], value));
             }
         }
-        if !self.programs.is_empty() {
+        if self.has_programs() {
             for (key, value) in self.program_settings.list_whole(true) {
                 settings.push((vec!["programs".into(), key.into()], value));
             }

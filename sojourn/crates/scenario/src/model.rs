@@ -21,6 +21,7 @@ use crate::samples::{Design, Range, Sampling};
 use crate::tcp::{PROFILES, TcpSettings};
 use crate::wire::Loss;
 use link::{DelayJitter, Duplication, EcnRemark, Framing, Reordering, Slots};
+use std::collections::BTreeMap;
 use tc::{Discipline, Police, Shaper};
 use traffic::{Draw, TrafficKind};
 use units::Ecn;
@@ -316,6 +317,23 @@ keys! {
     }
 }
 
+keys! {
+    /// Two programs of the host in the guest, each on a host of its own.
+    ProgramPair {
+        /// The server's command, in words; it starts before the run.
+        server: Required<String> => COMMAND;
+        /// The client's command; it starts at `start`.
+        client: Required<String> => COMMAND;
+        /// Which of them is at the flow's source; none: the client with direction = "up", else the
+        /// server.
+        sender: Optional<&'static str> => Words(&["server", "client"]);
+        /// Text files beside the scenario, which both find in their working folders.
+        files: Defaulted<Vec<String>> = Vec::<String>::new() => FILES;
+        /// Environment variables of both.
+        env: Defaulted<Environment> = Environment::default() => Variables;
+    }
+}
+
 impl Udp {
     /// A call's datagrams.
     pub(crate) fn call() -> Udp {
@@ -387,6 +405,7 @@ flows! {
     Ping(own: Ping);
     Video(own: Video);
     Capture(own: Capture);
+    Program(own: ProgramPair);
 }
 
 /// `[[flow]]`.
@@ -415,7 +434,8 @@ impl Flow {
             | Kind::Web(..)
             | Kind::Stream(..)
             | Kind::Call()
-            | Kind::Capture(_) => Ecn::NotEct,
+            | Kind::Capture(_)
+            | Kind::Program(_) => Ecn::NotEct,
         }
     }
 
@@ -436,7 +456,16 @@ impl Flow {
             | Kind::OnOff(..)
             | Kind::Ping(_)
             | Kind::Video(_)
-            | Kind::Capture(_) => None,
+            | Kind::Capture(_)
+            | Kind::Program(_) => None,
+        }
+    }
+
+    /// Its programs, if it has some.
+    pub(crate) fn programs(&self) -> Option<&ProgramPair> {
+        match &self.kind {
+            Kind::Program(own) => Some(own),
+            _ => None,
         }
     }
 
@@ -447,6 +476,27 @@ impl Flow {
         keys.extend(Kind::keys(kind));
         keys
     }
+}
+
+/// A name for each entry: its own, or its kind, or `kind-2` for the second unnamed entry of the
+/// kind.
+pub fn base_names(flows: &[Flow]) -> Vec<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    flows
+        .iter()
+        .map(|flow| match &flow.entry.name {
+            Some(name) => name.clone(),
+            None => {
+                let times = counts.entry(flow.word()).or_default();
+                *times += 1;
+                if *times == 1 {
+                    flow.word().to_owned()
+                } else {
+                    format!("{}-{times}", flow.word())
+                }
+            }
+        })
+        .collect()
 }
 
 impl Tables for Flow {
@@ -552,6 +602,9 @@ whole!(ProgramSettings);
 pub(crate) fn no_programs() -> ProgramSettings {
     ProgramSettings { sees: vec![USUAL_SEES.to_owned()], syscall: 1000 }
 }
+
+/// The name of `[[program]]` among the tables of the language.
+pub(crate) const PROGRAM_TABLE: &str = "[[program]]";
 
 /// The tables that a scenario may have several times.
 pub(crate) const SEVERAL: [&str; 3] = ["flow", "link", "program"];
@@ -745,6 +798,11 @@ keys! {
 whole!(Scenario);
 
 impl Scenario {
+    /// Whether any programs of the host run in it.
+    pub fn has_programs(&self) -> bool {
+        !self.programs.is_empty() || self.flows.iter().any(|flow| flow.programs().is_some())
+    }
+
     /// Whether it has the form of a dumbbell.
     pub fn dumbbell(&self) -> bool {
         self.bottleneck.is_some()
@@ -766,7 +824,8 @@ pub fn language() -> Vec<(&'static str, Vec<KeyOf>)> {
         ("bottleneck", Bottleneck::keys_whole()),
         ("link", LinkEntry::keys_whole()),
         ("record", Record::keys_whole()),
-        ("program", ProgramEntry::keys_whole()),
+        // The kind `program` of a flow has a table of that name.
+        (PROGRAM_TABLE, ProgramEntry::keys_whole()),
         ("programs", ProgramSettings::keys_whole()),
         ("tcp", TcpSettings::keys_whole()),
     ];

@@ -1,9 +1,11 @@
-//! Programs of the host in the guest: `[[program]]` and `[programs]`.
+//! Programs of the host in the guest: `[[program]]`, the flows of kind `program`, and `[programs]`.
 //!
-//! In a word of a command `{link:NAME}` stands for the program's network device at that link, and
-//! `{address:NODE}` for an address of that node. Other braces are left unchanged. `files` name text
-//! files beside the scenario, which the program finds, read-only, in its working folder. Their text
-//! is in `[code]`, as that of a discipline's file, so a scenario is complete without them.
+//! In a word of a `[[program]]` `{link:NAME}` stands for the program's network device at that link,
+//! and `{address:NODE}` for an address of that node. In a word of a flow's program `{server}` stands
+//! for the server's address and `{address}` for the program's own. Other braces are left unchanged.
+//! `files` name text files beside the scenario, which the program finds, read-only, in its working
+//! folder. Their text is in `[code]`, as that of a discipline's file, so a scenario is complete
+//! without them.
 //!
 //! The guest runs the programs with rights of its own kernel only; `sees` lists the folders of the
 //! host that they may read.
@@ -11,7 +13,7 @@
 use crate::command::{places, split};
 use crate::forms::Code;
 use crate::links::{Link, links_of};
-use crate::model::{ProgramEntry, Scenario};
+use crate::model::{Flow, ProgramEntry, ProgramPair, Scenario, base_names};
 use crate::problem::{Key, Problem, below};
 use values::Wrong;
 use values::quantity::format_duration;
@@ -25,18 +27,35 @@ const MAX_PROGRAMS: usize = 100;
 pub struct Program {
     /// Its name in the Run.
     pub name: String,
-    /// The node that it runs on.
+    /// The node that it runs on, or that its host is at.
     pub node: String,
+    /// The flow whose end it is; `None`: it runs on the node itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end: Option<FlowEnd>,
     /// The command as written.
     pub command: String,
-    /// Its words, with `{link:...}` and `{address:...}`.
+    /// Its words, with `{link:...}` and the others.
     pub words: Vec<String>,
-    /// The time of its start, ns.
+    /// The time of its start, ns; a flow's server starts before the run.
     pub start_ns: u64,
+    /// The time at which it gets SIGTERM, ns; `None`: at the end of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_ns: Option<u64>,
     /// Its files: name and text.
     pub files: Vec<(String, String)>,
     /// Environment variables beside the usual ones.
     pub env: Vec<(String, String)>,
+}
+
+/// The end of a flow that is a program.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct FlowEnd {
+    /// The flow, by its number.
+    pub flow: u32,
+    /// It is the flow's server.
+    pub server: bool,
+    /// Its host is the flow's source.
+    pub source: bool,
 }
 
 /// All programs of one run, and what they share.
@@ -50,27 +69,68 @@ pub struct Programs {
     pub syscall_ns: u64,
 }
 
-impl Scenario {
-    /// The programs of each of its runs; they do not depend on the seed.
-    pub fn realised_programs(&self) -> Programs {
-        if self.programs.is_empty() {
-            return Programs::default();
+/// The programs on nodes.
+pub(crate) fn on_nodes(scenario: &Scenario) -> impl Iterator<Item = Program> + '_ {
+    let entries = names(&scenario.programs).into_iter().zip(&scenario.programs);
+    entries.map(|(name, entry)| Program {
+        name,
+        node: entry.node.clone(),
+        end: None,
+        command: entry.command.clone(),
+        words: split(&entry.command).unwrap_or_default(),
+        start_ns: entry.start,
+        stop_ns: None,
+        files: texts(&entry.files, &scenario.code),
+        env: entry.env.0.clone(),
+    })
+}
+
+/// A realised flow, as its programs need it.
+pub(crate) struct FlowPlace<'a> {
+    /// Its number.
+    pub flow: u32,
+    /// Its name.
+    pub name: &'a str,
+    /// The nodes of its source and its target.
+    pub nodes: [&'a str; 2],
+    /// Its start, ns.
+    pub start_ns: u64,
+    /// Its stop, ns.
+    pub stop_ns: Option<u64>,
+}
+
+/// The server and the client of a flow; empty: its entry has no programs.
+pub(crate) fn ends(scenario: &Scenario, entry: &Flow, at: FlowPlace<'_>) -> Vec<Program> {
+    let Some(pair) = entry.programs() else { return Vec::new() };
+    let one = |server: bool| {
+        let command = if server { &pair.server } else { &pair.client };
+        let source = server == server_sends(entry, pair);
+        Program {
+            name: end_name(at.name, server),
+            node: at.nodes[usize::from(!source)].to_owned(),
+            end: Some(FlowEnd { flow: at.flow, server, source }),
+            command: command.clone(),
+            words: split(command).unwrap_or_default(),
+            start_ns: if server { 0 } else { at.start_ns },
+            stop_ns: at.stop_ns,
+            files: texts(&pair.files, &scenario.code),
+            env: pair.env.0.clone(),
         }
-        let one = |(name, entry): (String, &ProgramEntry)| Program {
-            name,
-            node: entry.node.clone(),
-            command: entry.command.clone(),
-            words: split(&entry.command).unwrap_or_default(),
-            start_ns: entry.start,
-            files: texts(&entry.files, &self.code),
-            env: entry.env.0.clone(),
-        };
-        Programs {
-            programs: names(&self.programs).into_iter().zip(&self.programs).map(one).collect(),
-            sees: self.program_settings.sees.clone(),
-            syscall_ns: self.program_settings.syscall,
-        }
+    };
+    vec![one(true), one(false)]
+}
+
+/// Whether a flow's source is its server. A client is at home unless the scenario says otherwise.
+fn server_sends(entry: &Flow, pair: &ProgramPair) -> bool {
+    match pair.sender {
+        Some(sender) => sender == "server",
+        None => entry.entry.direction != Some("up"),
     }
+}
+
+/// The name of a flow's server or client.
+fn end_name(flow: &str, server: bool) -> String {
+    format!("{flow}-{}", if server { "server" } else { "client" })
 }
 
 fn texts(files: &[String], code: &Code) -> Vec<(String, String)> {
@@ -96,11 +156,15 @@ pub(crate) fn names(programs: &[ProgramEntry]) -> Vec<String> {
 pub(crate) fn check(scenario: &Scenario) -> Vec<Problem> {
     let mut problems = Vec::new();
     let programs = &scenario.programs;
-    if programs.len() > MAX_PROGRAMS {
-        let message = format!("{} programs are too many", programs.len());
-        let hint = format!("the most is {MAX_PROGRAMS}");
-        return vec![Problem::new(message, hint, vec!["program".into()])];
+    let pairs = || scenario.flows.iter().filter(|flow| flow.programs().is_some());
+    let number = programs.len() + 2 * pairs().map(|flow| flow.entry.count as usize).sum::<usize>();
+    if number > MAX_PROGRAMS {
+        let message = format!("{number} programs are too many");
+        let hint = format!("the most is {MAX_PROGRAMS}, and each flow of kind program has two");
+        let place = if pairs().next().is_some() { "flow" } else { "program" };
+        return vec![Problem::new(message, hint, vec![place.into()])];
     }
+    problems.extend(check_pairs(scenario));
     let links = links_of(scenario);
     let mut nodes: Vec<&str> = links.iter().flat_map(|link| [&*link.tail, &*link.head]).collect();
     nodes.sort_unstable();
@@ -123,6 +187,46 @@ pub(crate) fn check(scenario: &Scenario) -> Vec<Problem> {
             .find_map(|word| wrong_word(word, &entry.node, &links, &nodes))
         {
             problems.push(Problem::new(wrong.message, wrong.hint, below(&at, "command")));
+        }
+    }
+    problems
+}
+
+/// The problems of the flows of kind `program`.
+fn check_pairs(scenario: &Scenario) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let on_nodes = names(&scenario.programs);
+    for (index, (flow, base)) in scenario.flows.iter().zip(base_names(&scenario.flows)).enumerate()
+    {
+        let Some(pair) = flow.programs() else { continue };
+        let at: Key = vec!["flow".into(), index.into()];
+        let mut refuse = |message: String, hint: String, key: &str| {
+            problems.push(Problem::new(message, hint, below(&at, key)));
+        };
+        let count = flow.entry.count;
+        let names = (1..=count).flat_map(|number| {
+            let name = if count == 1 { base.clone() } else { format!("{base}.{number}") };
+            [true, false].map(|server| end_name(&name, server))
+        });
+        if let Some(name) = names.into_iter().find(|name| on_nodes.contains(name)) {
+            let message = format!("its program {} has the name of a [[program]]", in_quotes(&name));
+            refuse(message, "give one of them another name".into(), "name");
+        }
+        for (key, command) in [("server", &pair.server), ("client", &pair.client)] {
+            let words = split(command).unwrap_or_default();
+            if let Some((kind, name)) = words.iter().flat_map(|word| places(word)).next() {
+                let message = format!("{{{kind}:{name}}} stands for nothing on a flow's host");
+                let hint = "write {server} or {address}; a [[program]] runs on a node".to_owned();
+                refuse(message, hint, key);
+            }
+        }
+        if flow.entry.dscp != 0 {
+            let message = "a program chooses the DS field of its packets".to_owned();
+            refuse(message, "leave dscp out, and set it by the program's options".into(), "dscp");
+        }
+        if flow.entry.hosts.is_some() {
+            let message = "a program's host has nothing else on it".to_owned();
+            refuse(message, "leave hosts out".into(), "hosts");
         }
     }
     problems
@@ -177,8 +281,8 @@ pub(crate) fn unseen(scenario: &Scenario) -> Vec<Problem> {
             notes.push(Problem::new(message, hint, at));
         }
     }
-    if scenario.programs.is_empty() && scenario.program_settings != crate::model::no_programs() {
-        let message = "without a [[program]] it changes nothing";
+    if !scenario.has_programs() && scenario.program_settings != crate::model::no_programs() {
+        let message = "without a program it changes nothing";
         notes.push(Problem::new(message, "leave it out", vec!["programs".into()]));
     }
     notes

@@ -5,11 +5,11 @@
 //! does not change the draws of another. A flow's base RTT is the delay of its links, and a rest
 //! that is split in two halves behind the last link of each direction.
 
-use crate::check::base_names;
 use crate::forms::{Code, PaceSteps};
 use crate::laws::Spread;
 use crate::links::{HOME, Line, Link as Shared, Routes, Way, links_of, way_of};
-use crate::model::{Bulk, Flow as Entry, FlowEntry, Kind, Scenario, TcpFlow, Udp};
+use crate::model::{Bulk, Flow as Entry, FlowEntry, Kind, Scenario, TcpFlow, Udp, base_names};
+use crate::programs::{self, FlowPlace, Programs};
 use crate::tcp::{Endpoints, endpoints};
 use link::RateStep;
 use qdisc::DsField;
@@ -29,8 +29,12 @@ pub type Flow = sim::FlowSpec<Endpoints>;
 /// The traffic of a flow.
 pub type Traffic = sim::Traffic<Endpoints>;
 
-/// The simulator's input; `None` if only Linux has a discipline or a congestion control of the run.
+/// The simulator's input; `None` if only Linux has a discipline, a congestion control or a kind of
+/// traffic of the run.
 pub fn simulated(run: &Run) -> Option<sim::Scenario> {
+    if run.flows.iter().any(|flow| !flow.traffic.kind().record().in_simulator) {
+        return None;
+    }
     run.with(Discipline::params, Endpoints::simulated)
 }
 
@@ -117,6 +121,32 @@ impl Scenario {
             record,
             offloads: self.offloads,
         })
+    }
+}
+
+impl Scenario {
+    /// The programs of one of its runs: those on nodes, then those of flows.
+    pub fn realised_programs(&self, run: &Run) -> Programs {
+        if !self.has_programs() {
+            return Programs::default();
+        }
+        let of_flows = run.flows.iter().enumerate().flat_map(|(number, flow)| {
+            let last = flow.path[flow.path.len() - 1];
+            let nodes = [&run.links[flow.path[0] as usize].tail, &run.links[last as usize].head];
+            let place = FlowPlace {
+                flow: number as u32,
+                name: &flow.name,
+                nodes: nodes.map(String::as_str),
+                start_ns: flow.start_ns,
+                stop_ns: flow.stop_ns,
+            };
+            programs::ends(self, &self.flows[flow.group as usize], place)
+        });
+        Programs {
+            programs: programs::on_nodes(self).chain(of_flows).collect(),
+            sees: self.program_settings.sees.clone(),
+            syscall_ns: self.program_settings.syscall,
+        }
     }
 }
 
@@ -317,6 +347,7 @@ fn traffic(entry: &Entry, code: &Code, duration: u64) -> Traffic {
                 period_ns: own.repeat.unwrap_or(duration.max(last) + 1),
             }
         }
+        Kind::Program(_) => Traffic::Program,
         Kind::Video(own) => {
             let frames = match &own.frames {
                 Some(frames) => Frames::Trace {

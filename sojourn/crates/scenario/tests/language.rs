@@ -511,7 +511,125 @@ fn a_programs_file_is_part_of_the_scenario() {
     let loaded = Loaded::read(&text, "x.toml", None, &open).expect("the file is there");
     let again = read(&loaded.to_toml()).expect("complete without the file");
     assert_eq!(loaded, again);
-    let programs = again.scenario.realised_programs();
+    let run = again.scenario.realise(1).expect("it is no sweep");
+    let programs = again.scenario.realised_programs(&run);
     assert_eq!(programs.programs[0].files, [("a.sh".to_owned(), "tc -V\n".to_owned())]);
     assert_eq!(programs.sees, ["/usr"]);
+}
+
+fn with_flow(keys: &str) -> String {
+    let line = "duration = \"10 s\"\nbottleneck = { rate = \"20 Mbit/s\", delay = \"10 ms\" }\n";
+    format!("{line}[[flow]]\nname = \"web\"\nkind = \"program\"\n{keys}")
+}
+
+const BOTH: &str = "server = \"serve {address}\"\nclient = \"fetch {server}\"\n";
+
+#[test]
+fn a_flow_of_programs_needs_both_and_refuses_what_its_hosts_do_not_have() {
+    for (keys, message, hint) in [
+        ("client = \"x\"", "server is missing", "write server = ..."),
+        ("server = \"x\"", "client is missing", "write client = ..."),
+        (
+            "server = \"x {link:down}\"\nclient = \"y\"",
+            "{link:down} stands for nothing on a flow's host",
+            "write {server} or {address}; a [[program]] runs on a node",
+        ),
+        (
+            &format!("{BOTH}dscp = \"ef\""),
+            "a program chooses the DS field of its packets",
+            "leave dscp out, and set it by the program's options",
+        ),
+        (&format!("{BOTH}hosts = 1"), "a program's host has nothing else on it", "leave hosts out"),
+        (
+            &format!("{BOTH}count = 51"),
+            "102 programs are too many",
+            "the most is 100, and each flow of kind program has two",
+        ),
+        (
+            &format!("{BOTH}[[program]]\nname = \"web-client\"\nnode = \"home\"\ncommand = \"x\""),
+            "its program 'web-client' has the name of a [[program]]",
+            "give one of them another name",
+        ),
+        (&format!("{BOTH}sender = \"both\""), "'both' is not a sender", ""),
+    ] {
+        let problems = read(&with_flow(keys)).expect_err(message);
+        if hint.is_empty() {
+            assert!(problems[0].message.contains("both"), "{keys}: {}", problems[0].message);
+            continue;
+        }
+        assert_eq!((&*problems[0].message, &*problems[0].hint), (message, hint), "{keys}");
+    }
+}
+
+#[test]
+fn the_client_is_at_home_unless_the_sender_says_otherwise() {
+    let ends = |keys: &str| {
+        let loaded = read(&with_flow(&format!("{BOTH}{keys}"))).expect("a scenario");
+        let run = loaded.scenario.realise(1).expect("it is no sweep");
+        let programs = loaded.scenario.realised_programs(&run).programs;
+        let ends = programs.iter().map(|program| {
+            let end = program.end.expect("it is a flow's");
+            (program.node.clone(), end.server, end.source)
+        });
+        ends.collect::<Vec<_>>()
+    };
+    let (home, net) = ("home".to_owned(), "net".to_owned());
+    let apart = |server: &String, client: &String, server_sends: bool| {
+        [(server.clone(), true, server_sends), (client.clone(), false, !server_sends)]
+    };
+    assert_eq!(ends(""), apart(&net, &home, true));
+    assert_eq!(ends("direction = \"up\""), apart(&net, &home, false));
+    assert_eq!(ends("direction = \"up\"\nsender = \"server\""), apart(&home, &net, true));
+    assert_eq!(ends("sender = \"client\""), apart(&home, &net, false));
+}
+
+#[test]
+fn each_flow_of_an_entry_has_two_programs_that_keep_its_times() {
+    let text = with_flow(&format!(
+        "{BOTH}count = 2\nstart = [\"1 s\", \"3 s\"]\nstop = \"5 s\"\nenv = {{ A = \"b\" }}"
+    ));
+    let loaded = read(&text).expect("a scenario");
+    let run = loaded.scenario.realise(1).expect("it is no sweep");
+    let programs = loaded.scenario.realised_programs(&run).programs;
+    let told: Vec<_> = programs
+        .iter()
+        .map(|one| (&*one.name, one.end.map(|end| end.flow), one.start_ns / 1_000_000_000))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("web.1-server", Some(0), 0),
+            ("web.1-client", Some(0), 1),
+            ("web.2-server", Some(1), 0),
+            ("web.2-client", Some(1), 3),
+        ]
+    );
+    assert!(programs.iter().all(|one| one.stop_ns == Some(5_000_000_000)));
+    assert!(programs.iter().all(|one| one.env == [("A".to_owned(), "b".to_owned())]));
+    assert_eq!(programs[1].words, ["fetch", "{server}"]);
+    assert!(scenario::realised::simulated(&run).is_none(), "only Linux runs it");
+}
+
+#[test]
+fn the_words_of_a_flows_programs_can_be_swept_and_change_the_fingerprint() {
+    let text =
+        with_flow(&format!("{BOTH}[sweep]\n\"flow.web.client\" = [\"a {{server}}\", \"b\"]"));
+    let variants = read(&text).expect("a sweep").variants().expect("its values are commands");
+    let labels: Vec<_> = variants.iter().map(|one| &*one.scenario.label).collect();
+    assert_eq!(labels, ["client a {server}", "client b"]);
+    let print = |one: &Loaded| one.fingerprint(None, &mut || true).expect("one").expect("whole");
+    assert_ne!(print(&variants[0]), print(&variants[1]));
+}
+
+#[test]
+fn a_file_of_a_flows_programs_is_part_of_the_scenario() {
+    let text = with_flow(&format!("{BOTH}files = [\"a.sh\"]\n"));
+    let open = |name: &str| if name == "a.sh" { Ok(b"true\n".to_vec()) } else { no_file(name) };
+    let loaded = Loaded::read(&text, "x.toml", None, &open).expect("the file is there");
+    let again = read(&loaded.to_toml()).expect("complete without the file");
+    assert_eq!(loaded, again);
+    let run = again.scenario.realise(1).expect("it is no sweep");
+    for program in again.scenario.realised_programs(&run).programs {
+        assert_eq!(program.files, [("a.sh".to_owned(), "true\n".to_owned())]);
+    }
 }

@@ -190,6 +190,7 @@ impl Host {
         let start = Time(spec.start_ns);
         let ends = match &spec.traffic.sent() {
             Traffic::Call | Traffic::Capture { .. } => unreachable!("it is sent as datagrams"),
+            Traffic::Program => unreachable!("`scenario::realised::simulated` refuses it"),
             Traffic::Bulk { bytes, pace, tcp } => {
                 let mut ends =
                     TcpEnds::new(tcp, *bytes, None, (rng("traffic"), rng("congestion")), start);

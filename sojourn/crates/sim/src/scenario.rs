@@ -227,6 +227,9 @@ impl<T> FlowSpec<T> {
 /// IP.
 pub const CALL: (u64, u32) = (80_000, 200);
 
+/// IP bytes of an acknowledgement of Linux's TCP with timestamps.
+const PROGRAM_ACK_BYTES: u32 = 52;
+
 /// Kinds of traffic.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -301,6 +304,8 @@ pub enum Traffic<T = TcpParams> {
         /// The packets repeat after this time, ns.
         period_ns: u64,
     },
+    /// Two programs of the host, which only Linux runs.
+    Program,
 }
 
 impl<T: Clone> Traffic<T> {
@@ -326,7 +331,8 @@ impl<T: Clone> Traffic<T> {
             | Traffic::Stream { .. }
             | Traffic::Udp { .. }
             | Traffic::Ping { .. }
-            | Traffic::Video { .. } => self.clone(),
+            | Traffic::Video { .. }
+            | Traffic::Program => self.clone(),
         }
     }
 }
@@ -344,6 +350,7 @@ impl<T> Traffic<T> {
             Traffic::Ping { .. } => TrafficKind::Ping,
             Traffic::Video { .. } => TrafficKind::Video,
             Traffic::Capture { .. } => TrafficKind::Capture,
+            Traffic::Program => TrafficKind::Program,
         }
     }
 
@@ -356,7 +363,8 @@ impl<T> Traffic<T> {
             | Traffic::Call
             | Traffic::Ping { .. }
             | Traffic::Video { .. }
-            | Traffic::Capture { .. } => false,
+            | Traffic::Capture { .. }
+            | Traffic::Program => false,
         }
     }
 
@@ -370,7 +378,8 @@ impl<T> Traffic<T> {
             | Traffic::Call
             | Traffic::Ping { .. }
             | Traffic::Video { .. }
-            | Traffic::Capture { .. } => None,
+            | Traffic::Capture { .. }
+            | Traffic::Program => None,
         }
     }
 
@@ -384,7 +393,8 @@ impl<T> Traffic<T> {
             | Traffic::Call
             | Traffic::Ping { .. }
             | Traffic::Video { .. }
-            | Traffic::Capture { .. } => None,
+            | Traffic::Capture { .. }
+            | Traffic::Program => None,
         }
     }
 
@@ -421,6 +431,7 @@ impl<T> Traffic<T> {
             Traffic::Capture { packets, period_ns } => {
                 Traffic::Capture { packets: packets.clone(), period_ns: *period_ns }
             }
+            Traffic::Program => Traffic::Program,
         })
     }
 }
@@ -442,6 +453,8 @@ impl<T: AsRef<TcpParams>> Traffic<T> {
             Traffic::Capture { packets, .. } => {
                 (packets.iter().map(|(_, size)| *size).max().unwrap_or(RTP_HEADERS + 1), None)
             }
+            // As of TCP with timestamps, whose RTT samples the tables have.
+            Traffic::Program => (tcp::params::MTU, Some(PROGRAM_ACK_BYTES)),
         }
     }
 }

@@ -63,21 +63,22 @@ tables! {
         /// the flow
         flow: FlowId,
         /// congestion window
-        cwnd_bytes: Option<u64> | "not TCP",
+        cwnd_bytes: Option<u64> | "not TCP, or a program's",
         /// slow-start threshold
-        ssthresh_bytes: Option<u64> | "unlimited, or not TCP",
+        ssthresh_bytes: Option<u64> | "unlimited, not TCP, or a program's",
         /// smoothed RTT (RFC 6298)
-        srtt_ns: Option<u64> | "no sample yet, or not TCP",
+        srtt_ns: Option<u64> | "no sample yet, not TCP, or a program's",
         /// sent, neither acknowledged nor marked lost
-        inflight_bytes: Option<u64> | "not TCP",
-        /// of the application, since the start
+        inflight_bytes: Option<u64> | "not TCP, or a program's",
+        /// of the application, since the start; of programs, the payload of packets that reached the
+        /// far end, repeated bytes too
         delivered_bytes: Option<u64> | UNSEEN,
         /// segments sent again since the start, SYNs too
-        retransmits: Option<u64> | UNSEEN,
+        retransmits: Option<u64> | "the engine can't observe it, or programs without TCP",
         /// advertised by the receiver
-        window_bytes: Option<u64> | "not TCP",
+        window_bytes: Option<u64> | "not TCP, or a program's",
         /// largest one-way delay of the datagrams that arrived since the last sample
-        delay_max_ns: Option<u64> | "no datagram arrived, or not known, or TCP",
+        delay_max_ns: Option<u64> | "no datagram arrived, or not known, or TCP, or programs",
     }
 
     /// Each request of each probe.
@@ -125,8 +126,8 @@ tables! {
         packets: u64,
     }
 
-    /// TCP's RTT samples (for UDP and video one-way delays), as a log-linear histogram of each
-    /// flow.
+    /// TCP's RTT samples (for UDP and video one-way delays; for programs the samples of TCP at the
+    /// flow's source), as a log-linear histogram of each flow.
     rtt {
         /// the flow; flows of one entry of the scenario may share a histogram
         flow: FlowId,
@@ -173,7 +174,7 @@ tables! {
         payload_bytes: u32,
         /// DSCP above, ECN below
         ds: u32,
-        /// of its first byte; for packets other than TCP's a running number
+        /// of its first byte; for packets other than TCP's a running number, 0 for a program's
         seq: u32,
         /// next byte expected
         ack: Option<u64> | NOT_TCP,
@@ -279,12 +280,13 @@ tables! {
         sent_bytes: Option<u64> | UNSEEN,
         /// that reached the far end
         received_packets: Option<u64> | UNSEEN,
-        /// of the application, after the warm-up
+        /// of the application, after the warm-up; of programs, the payload of packets that reached
+        /// the far end, repeated bytes too
         delivered_bytes: Option<u64> | UNSEEN,
         /// data packets that a queue or a wire dropped
         lost_packets: Option<u64> | UNSEEN,
         /// segments sent again, SYNs too
-        retransmits: Option<u64> | UNSEEN,
+        retransmits: Option<u64> | "the engine can't observe it, or programs without TCP",
         /// retransmission timeouts
         timeouts: Option<u64> | UNSEEN,
         /// entries into fast recovery

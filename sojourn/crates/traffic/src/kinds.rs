@@ -21,6 +21,8 @@ pub enum Packets {
     /// Echo requests, each of which is answered: a probe. Its RTTs are in the table `probe`, and it
     /// belongs to no group of flows.
     Echoes,
+    /// Whatever two programs of the host send each other, of any protocol.
+    Programs,
 }
 
 /// The properties of a kind of traffic.
@@ -37,8 +39,10 @@ pub struct KindRecord {
     pub greedy: bool,
     /// The flow is speech: its quality is reported as a mean opinion score.
     pub speech: bool,
-    /// Linux's engines can send it. The simulator sends every kind.
+    /// Linux's engines can send it.
     pub in_linux: bool,
+    /// The simulator can send it.
+    pub in_simulator: bool,
     /// The kind under which tables and numbers list a realised flow.
     pub listed_as: TrafficKind,
 }
@@ -108,6 +112,10 @@ traffic_kinds! {
     /// The packets of a capture.
     Capture "capture": Packets::Datagrams { headers: RTP_HEADERS },
         also: &["pcap", "pcapng", "replay"];
+
+    /// Two programs of the host, a server and a client, each on a host of its own.
+    Program "program": Packets::Programs,
+        also: &["command", "iperf3", "curl", "quic"], in_simulator: false;
 }
 
 /// Headers of a datagram over IPv4, IP's and UDP's, bytes.
@@ -124,6 +132,7 @@ const fn plain(kind: TrafficKind, word: &'static str, packets: Packets) -> KindR
         greedy: false,
         speech: false,
         in_linux: true,
+        in_simulator: true,
         listed_as: kind,
     }
 }

@@ -248,7 +248,7 @@ class ProgramOptions:
     allowed: bool = option(
         "--allow-programs",
         is_flag=True,
-        help="Run the scenario's programs, [[program]], in the guest of the engine kernel.",
+        help="Run the scenario's programs in the guest of the engine kernel.",
     )
 
 

@@ -317,6 +317,7 @@ def _flows(
     """A row for all flows of an entry of the scenario: the sum of their goodput, the mean of their
     RTTs, and the waiting times of their users."""
     members: dict[int, list[FlowNumbers[MeanAndInterval[float]]]] = {}
+    one_way = {info.group for info in run.meta.flows if info.one_way}
     for info, flow in zip(run.meta.flows, flows, strict=True):
         if not info.probe:
             members.setdefault(info.group, []).append(flow)
@@ -342,7 +343,7 @@ def _flows(
         *shown,
     ]
     rows = []
-    for each, group in zip(members.values(), groups, strict=True):
+    for (number, each), group in zip(members.items(), groups, strict=True):
         first, count = each[0], len(each)
         rtt = text.number(_mean([flow["rtt_ms"]["mean"]["mean"] for flow in each]))
         rows.append(
@@ -355,7 +356,7 @@ def _flows(
                 text.number(100 * _mean([flow["loss_rate"]["mean"] for flow in each])),
                 text.number(math.fsum(flow["retransmits"]["mean"] for flow in each), 0),
                 # A flow without replies has no round trip: its delay is one way.
-                f"one way {rtt}" if first["congestion"] is None else rtt,
+                f"one way {rtt}" if number in one_way else rtt,
                 text.number(_mean([flow["base_rtt_ms"]["mean"] for flow in each])),
                 *_waits(group, shown),
             ]

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -60,7 +60,7 @@ def permit(scenarios: Sequence[Scenario], engine: str, allowed: bool) -> None:
     Raises:
         UserError: there is none, or the engine can't run them.
     """
-    with_programs = [one for one in scenarios if "program" in one.document()]
+    with_programs = [one for one in scenarios if _has_programs(one.document())]
     if not with_programs:
         return
     from sojourn import engine as engines
@@ -76,6 +76,15 @@ def permit(scenarios: Sequence[Scenario], engine: str, allowed: bool) -> None:
         if not click.confirm("run them?", err=True):
             guest_programs.require(runs)
     guest_programs.allow_programs()
+
+
+def _has_programs(document: Mapping[str, Any]) -> bool:
+    """Whether a scenario's document has programs, on nodes or as flows, in some variant."""
+    kinds = [flow.get("kind") for flow in document.get("flow", ())]
+    for key, values in document.get("sweep", {}).items():
+        if key.endswith(".kind") and isinstance(values, list):
+            kinds += values
+    return "program" in document or "program" in kinds
 
 
 def print_notes(scenarios: Sequence[Scenario], quiet: bool) -> None:

@@ -23,6 +23,7 @@ from sojourn.scenario.realised import (
     Link,
     ModelFrames,
     Ping,
+    ProgramTraffic,
     Realised,
     Stream,
     TraceFrames,
@@ -30,6 +31,7 @@ from sojourn.scenario.realised import (
     Udp,
     Video,
 )
+from sojourn.scenario.tcp import MTU, PROFILES
 
 PACKETS_PER_CPU_S = 2_000_000
 """Packets in a CPU second of the simulator: docs/performance.md has 0.9 to 5 million."""
@@ -195,11 +197,16 @@ def _simulator(realised: Sequence[Realised]) -> Fit:
 def _kernel(name: str, realised: Sequence[Realised]) -> Fit:
     # Imported here because it is slow to import and the simulator does not need it.
     from sojourn.engine.kernel.plan.fits import PlanError, kernel_of, problems_of, this_kernel
+    from sojourn.engine.kernel.plan.program_plan import absent
 
     kernel = this_kernel() if name == "netns" else kernel_of(GUESTS[name])
     wrong = [problems for one in realised if (problems := list(problems_of(one, *kernel)))]
     error = PlanError([problem for problems in wrong for problem in problems])
-    not_ready = why_not(name)
+    programs = any(one.programs for one in realised)
+    not_ready = why_not(name, programs=programs)
+    if name == "kernel" and (lacking := {each: None for one in realised for each in absent(one)}):
+        no_program = f"this host has no program {', '.join(lacking)}"
+        not_ready = no_program if not_ready is None else f"{not_ready}; {no_program}"
     if not_ready is None and name == "netns":
         not_ready = _lacking([one for one in realised if not any(problems_of(one, *kernel))])
     return Fit(name, len(wrong), tuple(error.problem.splitlines()), error.hint, not_ready)
@@ -227,14 +234,14 @@ def expected_packets(realised: Realised) -> int:
     """Estimate of the data packets that a run delivers; pings count their requests."""
     duration_s = realised.duration_ns / 1e9
     left = [capacity_bps(link, realised.duration_ns) for link in realised.links]
-    greedy: list[tuple[Flow, Bulk, float, float]] = []
+    greedy: list[tuple[Flow, Bulk | ProgramTraffic, float, float]] = []
     sharing = [0] * len(left)
     packets = 0.0
     for flow in realised.flows:
         end_s = duration_s if flow.stop_ns is None else min(duration_s, flow.stop_ns / 1e9)
         seconds = max(0.0, end_s - flow.start_ns / 1e9)
         bps, size = _own_rate(flow, realised)
-        if not isinstance(flow.traffic, Bulk):
+        if not isinstance(flow.traffic, Bulk | ProgramTraffic):
             packets += min(bps, *(left[link] for link in flow.path)) * seconds / (8 * size)
             for link in flow.path:
                 left[link] = max(0.0, left[link] - bps * seconds / duration_s)
@@ -244,14 +251,15 @@ def expected_packets(realised: Realised) -> int:
                 sharing[link] += 1
     for flow, traffic, seconds, size in greedy:
         bps = min(left[link] / sharing[link] for link in flow.path)
-        bps = min(bps, traffic.mean_bps(round(seconds * 1e9)))
+        if isinstance(traffic, ProgramTraffic):
+            tcp, size_bytes = PROFILES["linux"], None
+        else:
+            tcp, size_bytes = traffic.tcp, traffic.bytes
+            bps = min(bps, traffic.mean_bps(round(seconds * 1e9)))
         # A flow that no link limits is limited by its window.
-        bps = min(bps, 8 * traffic.tcp.receive_buffer_max / _propagation_s(flow, realised))
+        bps = min(bps, 8 * tcp.receive_buffer_max / _propagation_s(flow, realised))
         sent = bps * seconds / (8 * size)
-        size_bytes = traffic.bytes
-        packets += (
-            sent if size_bytes is None else min(sent, math.ceil(size_bytes / traffic.tcp.mss))
-        )
+        packets += sent if size_bytes is None else min(sent, math.ceil(size_bytes / tcp.mss))
     return round(packets)
 
 
@@ -308,6 +316,9 @@ def _own_rate(flow: Flow, realised: Realised) -> tuple[float, float]:
             return ladder[-1], tcp.mss + tcp.header_bytes
         case Bulk(tcp=tcp):
             return math.inf, tcp.mss + tcp.header_bytes
+        case ProgramTraffic():
+            # What it sends is not known: an upper estimate.
+            return math.inf, MTU
     raise AssertionError(f"no kind of traffic: {flow.kind}")
 
 

@@ -58,8 +58,9 @@ def find_awake(name: str) -> Engine:
     return KernelEngine(name, GUESTS[name], adapting=True)
 
 
-def why_not(name: str) -> str | None:
-    """Returns why an engine can't be used here and what to do; None if it can."""
+def why_not(name: str, *, programs: bool = False) -> str | None:
+    """Returns why an engine can't be used here and what to do; None if it can. `programs`: for
+    scenarios with programs of the host, which `kernel` runs in another guest."""
     if name != "sim" and not _core.LINUX:
         return "it needs Linux"
     if name == "netns":
@@ -68,9 +69,9 @@ def why_not(name: str) -> str | None:
         return namespaces.why_not()
     if name not in GUESTS:
         return None
-    from sojourn.engine.kernel.guest import why_none
+    from sojourn.engine.kernel.guest import PROGRAMS, why_none
 
-    return why_none(GUESTS[name])
+    return why_none(PROGRAMS.guest if programs and name == "kernel" else GUESTS[name])
 
 
 def profile_of(name: str) -> str:

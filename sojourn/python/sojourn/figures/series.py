@@ -60,8 +60,8 @@ def carriers(run: Run) -> list[FlowInfo]:
 
 
 def sampled(run: Run) -> list[str]:
-    """Names of TCP flows in the `rtt` table. Other flows have one-way delays there."""
-    others = {flow.name for flow in run.meta.flows if flow.congestion is None}
+    """Names of flows with RTTs in the `rtt` table. Other flows have one-way delays there."""
+    others = {flow.name for flow in run.meta.flows if flow.one_way}
     names = run.table("rtt")["flow"].unique(maintain_order=True).to_list() if run.seeds else []
     return [name for name in names if name not in others]
 
@@ -249,7 +249,7 @@ def one_way_lines(run: Run, seed: int) -> dict[str, Line]:
     lines = {
         name: column(part, "delay_max_ns", 1e-6)
         for name, part in _by_flow(run, run.table("flow", seed))
-        if run.meta.flow(name).congestion is None
+        if run.meta.flow(name).one_way
     }
     return {name: line for name, line in lines.items() if np.isfinite(line.y).any()}
 
@@ -524,7 +524,7 @@ def one_way(run: Run) -> Distribution:
     histograms."""
     if not run.seeds:
         return NOTHING
-    others = {flow.name for flow in carriers(run) if flow.congestion is None}
+    others = {flow.name for flow in carriers(run) if flow.one_way}
     return _binned(run.table("rtt").filter(pl.col("flow").is_in(others)), "samples")
 
 

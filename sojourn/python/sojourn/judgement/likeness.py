@@ -35,6 +35,10 @@ CHOICES = frozenset(
         "code",
         "program",
         "programs",
+        "server",
+        "client",
+        "files",
+        "env",
     }
 )
 """Keys of a scenario that are choices, with all keys below them."""

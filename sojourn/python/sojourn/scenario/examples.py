@@ -4,6 +4,7 @@ They are in the folder `scenarios` of the repository. In an installed package th
 the modules; in the tree it is a link.
 """
 
+import re
 from pathlib import Path
 
 from sojourn.sanitize import plain
@@ -12,6 +13,7 @@ from sojourn.units import nearest
 
 FOLDER = Path(__file__).parent.parent / "scenarios"
 SUFFIX = ".toml"
+_PROGRAMS = re.compile(r"""^\[\[program\]\]|^\s*kind\s*=\s*["']program["']""", re.MULTILINE)
 
 
 def files() -> list[Path]:
@@ -26,7 +28,7 @@ def names() -> list[str]:
 
 def simulated() -> list[Path]:
     """The examples that the simulator runs: those without programs."""
-    return [path for path in files() if "[[program]]" not in path.read_text(encoding="utf-8")]
+    return [path for path in files() if not _PROGRAMS.search(path.read_text(encoding="utf-8"))]
 
 
 def find(path: Path) -> Path:

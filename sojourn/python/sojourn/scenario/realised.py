@@ -16,6 +16,7 @@ from sojourn._core import (
     ModelFrames,
     Ping,
     Program,
+    ProgramTraffic,
     RandomLoss,
     RateStep,
     Realised,
@@ -40,6 +41,7 @@ __all__ = [
     "ModelFrames",
     "Ping",
     "Program",
+    "ProgramTraffic",
     "RandomLoss",
     "RateStep",
     "Realised",
@@ -55,5 +57,5 @@ __all__ = [
     "Video",
 ]
 
-Traffic: TypeAlias = Bulk | Transfers | Stream | Udp | Ping | Video
+Traffic: TypeAlias = Bulk | Transfers | Stream | Udp | Ping | Video | ProgramTraffic
 """The traffic of a flow."""

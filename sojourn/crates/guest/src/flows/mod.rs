@@ -4,6 +4,7 @@
 //! that fails (connection refused, no route) records the error in the results and does not end the
 //! run.
 
+mod conversation;
 mod datagrams;
 mod probes;
 mod tcp;
@@ -11,6 +12,7 @@ mod tcp;
 use std::io;
 use std::net::SocketAddr;
 
+use probe::Clock;
 use probe::icmp::EchoListener;
 use probe::sys::Interest;
 use serde_json::{Value, json};
@@ -20,6 +22,7 @@ use crate::context::{Context, EventTarget, Task};
 use crate::plan::{self, Plan, Traffic};
 use crate::recorded::Tables;
 
+use conversation::Conversation;
 use datagrams::Datagrams;
 use probes::Probes;
 use tcp::Tcp;
@@ -58,6 +61,7 @@ enum Kind {
     Tcp(Box<Tcp>),
     Datagrams(Box<Datagrams>),
     Probes(Box<Probes>),
+    Conversation(Box<Conversation>),
 }
 
 impl Flow {
@@ -73,6 +77,9 @@ impl Flow {
             }
             Traffic::Ping { .. } | Traffic::Echo { .. } => {
                 Kind::Probes(Box::new(Probes::open(context, index)?))
+            }
+            Traffic::Program { .. } => {
+                Kind::Conversation(Box::new(Conversation::open(context, index)?))
             }
         };
         let jitter = (spec.jitter_ns > 0).then(|| Jitter {
@@ -124,6 +131,8 @@ impl Flow {
                 let (result, next) = probes.send(context, due);
                 (result, Some(next))
             }
+            // Its programs send.
+            Kind::Conversation(_) => (Ok(()), None),
         };
         if let Some(next) = next {
             let next = self.jitter.as_mut().map_or(next, |jitter| jitter.leaves(next));
@@ -154,7 +163,7 @@ impl Flow {
         let result = match &mut self.kind {
             Kind::Tcp(tcp) => tcp.accept(context),
             Kind::Probes(probes) => probes.turn_round(context),
-            Kind::Datagrams(_) => Ok(()),
+            Kind::Datagrams(_) | Kind::Conversation(_) => Ok(()),
         };
         self.note(result);
     }
@@ -177,6 +186,10 @@ impl Flow {
                 }
             },
             Kind::Probes(probes) => probes.on_replies(context),
+            Kind::Conversation(conversation) => {
+                conversation.drain_leaving(&context.clock);
+                Ok(())
+            }
             Kind::Datagrams(_) => Ok(()),
         };
         self.note(result);
@@ -187,6 +200,10 @@ impl Flow {
         let result = match &mut self.kind {
             Kind::Tcp(tcp) => tcp.on_receiver(closed),
             Kind::Datagrams(datagrams) => datagrams.receive(context),
+            Kind::Conversation(conversation) => {
+                conversation.drain_reaching(&context.clock);
+                Ok(())
+            }
             Kind::Probes(_) => Ok(()),
         };
         self.note(result);
@@ -199,12 +216,21 @@ impl Flow {
         }
     }
 
+    /// Reads the packets that its taps have captured last.
+    pub fn conclude(&mut self, clock: &Clock) {
+        if let Kind::Conversation(conversation) = &mut self.kind {
+            let result = conversation.conclude(clock);
+            self.note(result);
+        }
+    }
+
     /// Adds its rows to the tables and returns its summary.
     pub fn finish(self, tables: &mut Tables) -> Value {
         let mut summary = match self.kind {
             Kind::Tcp(tcp) => tcp.finish(),
             Kind::Datagrams(datagrams) => datagrams.finish(tables),
             Kind::Probes(probes) => probes.finish(tables),
+            Kind::Conversation(conversation) => conversation.finish(tables),
         };
         summary["name"] = self.name.into();
         summary["error"] = self.error.into();

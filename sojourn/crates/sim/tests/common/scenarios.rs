@@ -164,7 +164,8 @@ fn any_traffic() -> impl Strategy<Value = Traffic> {
         };
         (weight, of_kind(*kind))
     };
-    Union::new_weighted(TrafficKind::ALL.iter().map(weighted).collect())
+    let simulated = TrafficKind::ALL.iter().filter(|kind| kind.record().in_simulator);
+    Union::new_weighted(simulated.map(weighted).collect())
 }
 
 /// The steps of an application's rate, some of them unlimited or 0.
@@ -242,6 +243,7 @@ fn of_kind(kind: TrafficKind) -> BoxedStrategy<Traffic> {
                 Traffic::Capture { packets, period_ns: 200 * MS }
             })
             .boxed(),
+        TrafficKind::Program => unreachable!("the simulator has no programs"),
     }
 }
 

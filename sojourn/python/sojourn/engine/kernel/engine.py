@@ -175,6 +175,11 @@ class KernelEngine:
                 raise fits.PlanError(problems) from None
             raise
         plan.plan(realised, plan.machine_of(guest))
+        if lacking := program_plan.absent(realised):
+            raise UserError(
+                f"this host has no program {', '.join(lacking)}",
+                "install it, or name its folder in [programs] sees, and in the PATH of the program's env",
+            )
 
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         """See `Engine.tables`."""
@@ -201,8 +206,14 @@ class KernelEngine:
         and the CPU time in ns.
 
         Raises:
-            GuestError: the guest has no simulated cards, or the recordings are invalid.
+            GuestError: the guest has no simulated cards, the scenario has programs, or the
+                recordings are invalid.
         """
+        if realised.programs:
+            raise GuestError(
+                "a recording for replay has no programs of the host",
+                "write bulk, udp or ping in their place",
+            )
         if not self._guest.has_simnic:
             raise GuestError(
                 f"{self.name} limits a link's rate by htb, whose timing the simulator's links lack",

@@ -7,6 +7,9 @@ packet's one-way delay.
 
 `received_packets` of TCP is what its sender knows to have been delivered. Two numbers are not
 available: entries into fast recovery, and timeouts before Linux 6.7.
+
+Programs have sockets of their own, so their numbers are those of their packets, as these leave one
+host and reach the other (crates/guest, conversation.rs).
 """
 
 import math
@@ -24,10 +27,18 @@ from sojourn.engine.kernel.observed.samples import (
     nearest,
     taken,
 )
-from sojourn.scenario.realised import Realised, Tcp
+from sojourn.scenario.realised import ProgramTraffic, Realised, Tcp
 from sojourn.traffic import KINDS, is_probe
 
 _NO_SSTHRESH = 0x7FFF_FFFF
+
+
+_NO_RTTS: dict[str, int | float] = {
+    "rtt_sum_ns": math.nan,
+    "rtt_samples": NEVER,
+    "rtt_min_ns": NEVER,
+    "rtt_max_ns": NEVER,
+}
 
 
 class ObservedFlow:
@@ -40,9 +51,13 @@ class ObservedFlow:
         self.window = Window(realised.warmup_ns, realised.duration_ns)
         self.about: Mapping[str, Any] = archive.index["flows"][number]
         self.tcp = self.flow.tcp
-        other = "probes" if self.probe else "datagrams"
         self.archive = archive
-        self.rows = archive.rows("tcp" if self.tcp else other, "flow", number)
+        self.rows = archive.rows(self._table, "flow", number)
+
+    @property
+    def _table(self) -> str:
+        """The guest's table with the flow's rows."""
+        return "tcp" if self.tcp else "probes" if self.probe else "datagrams"
 
     def _counter(self, name: str) -> Samples:
         return Samples(self.rows["t_ns"], self.rows[name])
@@ -71,32 +86,26 @@ class ObservedFlow:
 
     def _of_rtts(self) -> dict[str, int | float]:
         if self.tcp:
-            if "rtts" not in self.archive.tables:
-                # This guest's program counted none.
-                return {
-                    "rtt_sum_ns": math.nan,
-                    "rtt_samples": NEVER,
-                    "rtt_min_ns": NEVER,
-                    "rtt_max_ns": NEVER,
-                }
-            # The guest's program has added up the samples of TCP's log itself: a row for each would
-            # grow with the run.
-            sums = {
-                name: column[0]
-                for name, column in self.archive.rows("rtts", "flow", self.number).items()
-            }
-            return {
-                "rtt_sum_ns": float(sums["sum_ns"]),
-                "rtt_samples": int(sums["samples"]),
-                "rtt_min_ns": int(sums["min_ns"]),
-                "rtt_max_ns": int(sums["max_ns"]),
-            }
+            # A guest without the log has counted none.
+            return self._of_log() if "rtts" in self.archive.tables else _NO_RTTS
         measured = self.rtts
         return {
             "rtt_sum_ns": int(measured.sum()),
             "rtt_samples": len(measured),
             "rtt_min_ns": int(measured.min()) if len(measured) else NEVER,
             "rtt_max_ns": int(measured.max(initial=0)),
+        }
+
+    def _of_log(self) -> dict[str, int | float]:
+        """The RTT samples of TCP's log. The guest's program has added them up: a row for each would
+        grow with the run."""
+        rows = self.archive.rows("rtts", "flow", self.number)
+        sums = {name: column[0] for name, column in rows.items()}
+        return {
+            "rtt_sum_ns": float(sums["sum_ns"]),
+            "rtt_samples": int(sums["samples"]),
+            "rtt_min_ns": int(sums["min_ns"]),
+            "rtt_max_ns": int(sums["max_ns"]),
         }
 
     def _of_tcp(self, tcp: Tcp) -> dict[str, int]:
@@ -159,18 +168,7 @@ class ObservedFlow:
     def line(self, edges: Ints) -> Columns:
         """The flow's rows of `flow`."""
         times = edges[1:]
-        none = np.full(len(times), NEVER, dtype=np.int64)
-        row: Columns = {
-            "t_ns": times,
-            "flow": np.full(len(times), self.number, dtype=np.int64),
-            **dict.fromkeys(
-                (
-                    *("cwnd_bytes", "ssthresh_bytes", "srtt_ns", "inflight_bytes"),
-                    *("window_bytes", "delay_max_ns"),
-                ),
-                none,
-            ),
-        }
+        row = self._empty_line(times)
         if not self.tcp:
             order = np.argsort(self._far_ns, kind="stable")
             come = self._far_ns[order]
@@ -200,6 +198,21 @@ class ObservedFlow:
             "retransmits": taken(rows["total_retrans_segments"], at),
         }
 
+    def _empty_line(self, times: Ints) -> Columns:
+        """Rows of `flow` at these times without the columns that every flow has."""
+        none = np.full(len(times), NEVER, dtype=np.int64)
+        return {
+            "t_ns": times,
+            "flow": np.full(len(times), self.number, dtype=np.int64),
+            **dict.fromkeys(
+                (
+                    *("cwnd_bytes", "ssthresh_bytes", "srtt_ns", "inflight_bytes"),
+                    *("window_bytes", "delay_max_ns"),
+                ),
+                none,
+            ),
+        }
+
     def _longest(self, times: Ints) -> Ints:
         """The largest one-way delay of packets received in the interval that ends at each of these
         times."""
@@ -224,3 +237,51 @@ class ObservedFlow:
             "rtt_ns": np.where(received >= 0, received - sent, NEVER),
             "forward_ns": np.where(turned >= 0, turned - sent, NEVER),
         }
+
+
+class ObservedPrograms(ObservedFlow):
+    """A flow between two programs. The guest's program has added up its packets."""
+
+    @property
+    def _table(self) -> str:
+        return "carried"
+
+    @cached_property
+    def rtts(self) -> Ints:
+        """None: the guest's program has counted the samples of TCP's log."""
+        return np.empty(0, dtype=np.int64)
+
+    def _of_rtts(self) -> dict[str, int | float]:
+        # Without a sample there is no TCP at the flow's source, or it has sent nothing.
+        sums = self._of_log()
+        return sums if sums["rtt_samples"] else _NO_RTTS
+
+    def _of_packets(self) -> dict[str, int]:
+        return {
+            "sent_packets": self.about["sent_packets"],
+            "sent_bytes": self.about["sent_bytes"],
+            "received_packets": self.about["received_packets"],
+            "delivered_bytes": self.about["payload_bytes"],
+            "retransmits": self.about["retransmits"],
+            "timeouts": NEVER,
+            "fast_recoveries": NEVER,
+        }
+
+    def received(self) -> int:
+        """Packets that reached the far end over the whole run."""
+        return int(self.about["packets"])
+
+    def line(self, edges: Ints) -> Columns:
+        """The flow's rows of `flow`."""
+        times = edges[1:]
+        assert np.array_equal(self.rows["t_ns"], times), "the guest has the same time line"
+        return self._empty_line(times) | {
+            "delivered_bytes": self.rows["payload_bytes"],
+            "retransmits": self.rows["retransmits"],
+        }
+
+
+def observed_flow(number: int, realised: Realised, archive: Archive) -> ObservedFlow:
+    """A flow of the scenario, by its number, as the guest measured it."""
+    is_programs = isinstance(realised.flows[number].traffic, ProgramTraffic)
+    return (ObservedPrograms if is_programs else ObservedFlow)(number, realised, archive)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sojourn.arrays import Columns, Ints, Tables
 from sojourn.engine.kernel.graph import has_queue
 from sojourn.engine.kernel.observed.archive import NEVER, Archive
-from sojourn.engine.kernel.observed.flows import ObservedFlow
+from sojourn.engine.kernel.observed.flows import observed_flow
 from sojourn.engine.kernel.observed.histogram import Histogram
 from sojourn.engine.kernel.observed.links import Drops, ObservedLink
 from sojourn.engine.kernel.observed.samples import Window, edges_of, joined
@@ -26,7 +26,7 @@ def tables(realised: Realised, archive: Archive) -> Tables:
     """Every table of the run in the simulator's form: numbers in place of names, -1 or NaN for a
     missing value."""
     links = [ObservedLink(number, realised, archive) for number in range(len(realised.links))]
-    flows = [ObservedFlow(number, realised, archive) for number in range(len(realised.flows))]
+    flows = [observed_flow(number, realised, archive) for number in range(len(realised.flows))]
     record, end = realised.record, realised.duration_ns
     base_rtts = realised.base_rtts_ns
     window = links[0].window

@@ -22,7 +22,7 @@ from sojourn.engine.protocol import by_reason
 from sojourn.errors import UserError
 from sojourn.linux import tc
 from sojourn.scenario.linux import CONGESTION
-from sojourn.scenario.realised import Flow, Link, Ping, Realised, Tcp, Udp
+from sojourn.scenario.realised import Flow, Link, Ping, ProgramTraffic, Realised, Tcp, Udp
 from sojourn.scenario.tcp import PROFILES
 from sojourn.traffic import KINDS
 
@@ -106,6 +106,7 @@ def problems_of(
         yield from wrong
     if realised.programs:
         yield from _program_problems(realised, wiring, own, linux)
+    yield from _pinned_programs(links, flows)
     yield from _shared_problems(flows, own)
     yield from _host_problems(links, flows)
     for flow in flows:
@@ -130,6 +131,16 @@ def _program_problems(
         for folder in missing(realised.program_sees):
             why = f"this host has no folder {folder}"
             yield Problem("programs: sees", why, "leave it out, or make it")
+
+
+def _pinned_programs(links: Sequence[Link], flows: Sequence[Flow]) -> Iterator[Problem]:
+    """A flow is pinned by its port, and programs choose theirs."""
+    programs = [flow for flow in flows if isinstance(flow.traffic, ProgramTraffic)]
+    crossed = {link for flow in programs for link in (*flow.path, *flow.back)}
+    for number in sorted(crossed):
+        if links[number].pinned_to(0) is not None:
+            why = "programs choose their own ports, by which flows are pinned"
+            yield Problem(f"link {links[number].name!r}: pinned", why, "leave pinned out")
 
 
 def _link_problems(

@@ -61,12 +61,14 @@ from sojourn.scenario.realised import (
     GilbertLoss,
     Link,
     Ping,
+    Program,
+    ProgramTraffic,
     RandomLoss,
     Realised,
     StateLoss,
     Tcp,
 )
-from sojourn.scenario.tcp import MTU
+from sojourn.scenario.tcp import MTU, PROFILES
 
 VERSION = 2
 """Version of the plan's schema (crates/guest, plan.rs)."""
@@ -83,6 +85,7 @@ FIRST_PORT = 5001
 RING_BYTES = 4 << 20
 """Ring of a tap, for at most 60 ms of packets; a tap with many points has smaller ones."""
 _QUIET_RING_BYTES = 1 << 18
+_PROGRAM_RING_BYTES = 1 << 20
 _MOST_SEGMENTS = 65535
 """GSO_MAX_SEGS."""
 MOST_RECORDED = 2_000_000
@@ -223,6 +226,8 @@ class HostKind:
     tcp: TcpSide | None
     name: str | None = None
     """The name that the scenario gives the host."""
+    flow: int | None = None
+    """The flow whose program is alone on the host."""
 
 
 @dataclass
@@ -557,7 +562,7 @@ class _Builder:
         order = sorted(range(len(self.flows)), key=lambda index: self.flows[index].tcp is None)
         for index in order:
             flow = self.flows[index]
-            near, far = self._host_kinds(flow)
+            near, far = self._host_kinds(index)
             pair: list[tuple[Host, str]] = []
             for kind, path in ((near, flow.back), (far, flow.path)):
                 plain = replace(kind, tcp=None)
@@ -569,13 +574,18 @@ class _Builder:
             ends[index] = (*pair[0], *pair[1])
         return [each for each in ends if each is not None]
 
-    def _host_kinds(self, flow: Flow) -> tuple[HostKind, HostKind]:
+    def _host_kinds(self, index: int) -> tuple[HostKind, HostKind]:
+        flow = self.flows[index]
         side = None if flow.tcp is None else tcp_side(flow.tcp)
+        alone = None
+        if isinstance(flow.traffic, ProgramTraffic):
+            # The kernel settings of a host of `bulk`.
+            side, alone = tcp_side(PROFILES["linux"]), index
         jitter = flow.jitter_ns
         source, target = self.nodes[flow.path[0]][0], self.nodes[flow.path[-1]][1]
         at_source, at_target = flow.hosts
-        near = HostKind(source, flow.back_extra_ns, jitter, side, at_source)
-        return near, HostKind(target, flow.path_extra_ns, jitter, side, at_target)
+        near = HostKind(source, flow.back_extra_ns, jitter, side, at_source, alone)
+        return near, HostKind(target, flow.path_extra_ns, jitter, side, at_target, alone)
 
     def _host(self, kind: HostKind) -> Host:
         name = self._namespace("h", len(self.hosts))
@@ -593,12 +603,18 @@ class _Builder:
             options = (
                 f" initcwnd {kind.tcp.initial_window} rto_min {kind.tcp.min_rto_ns // 10**6}ms"
             )
+        if kind.flow is not None:
+            # Programs speak from the address to which the nodes have routes: `_address` adds it.
+            options += f" src {self._next_address()}"
         self.ip[name].append(
             f"route add default via {inward.address} dev {outward.device}{options}"
         )
         host = Host(kind, name, cable, {})
         self.hosts.append(host)
         return host
+
+    def _next_address(self) -> str:
+        return _dotted((10 << 24) + (1 << 23) + self.addresses)
 
     def _address(self, host: Host, path: tuple[int, ...]) -> str:
         """The host's address for this path, with the routes along it."""
@@ -607,7 +623,7 @@ class _Builder:
         if host.kind.name is not None and host.addresses:
             address = next(iter(host.addresses.values()))
         else:
-            address = _dotted((10 << 24) + (1 << 23) + self.addresses)
+            address = self._next_address()
             self.addresses += 1
             self.ip[host.namespace].append(f"address add {address}/32 dev lo")
         host.addresses[path] = address
@@ -645,10 +661,21 @@ class _Builder:
         for link, wire in zip(self.links, self.wires, strict=True):
             devices[link.tail, link.name] = wire.queue.device
             devices[link.head, link.name] = wire.end.device
+
+        def plan_of(program: Program) -> Plan:
+            if program.end is None:
+                words = program_plan.words(program, devices, self.node_addresses)
+                return program_plan.plan_of(program, self.numbered[program.node], words)
+            flow, server, source = program.end
+            near, near_address, far, far_address = self.ends[flow]
+            host, own, other = (
+                (near, near_address, far_address) if source else (far, far_address, near_address)
+            )
+            words = program_plan.words_of_end(program, own if server else other, own)
+            return program_plan.plan_of(program, host.namespace, words)
+
         return {
-            "programs": program_plan.plans(
-                self.realised, self.numbered, devices, self.node_addresses
-            ),
+            "programs": [plan_of(program) for program in self.realised.programs],
             "program_root": program_plan.root(self.realised),
         }
 
@@ -694,7 +721,7 @@ class _Builder:
                 if link.queues is not None
             ),
             memory_mb=sizes.memory_mb(realised, len(self.namespaces), self.rows or not self.simnic)
-            + (program_plan.MEMORY_MB if realised.programs else 0),
+            + program_plan.memory_mb(realised.programs),
         )
 
     def _setup(self) -> list[dict[str, Any]]:
@@ -844,6 +871,9 @@ class _Builder:
         ):
             tcp = flow.tcp
             traffic = flow.traffic_plan() | ({"tcp": self._tcp(tcp)} if tcp else {})
+            if isinstance(flow.traffic, ProgramTraffic):
+                devices = [host.cable.b.device for host in (near, far)]
+                traffic |= {"devices": devices, "ring_bytes": _PROGRAM_RING_BYTES}
             plans.append(
                 {
                     "name": flow.name,
@@ -873,11 +903,17 @@ class _Builder:
 
 
 def _ports(flows: Sequence[Flow]) -> list[tuple[str, int]]:
-    """Each flow's protocol and port; a ping's identifier."""
-    free = {"tcp": FIRST_PORT, "udp": FIRST_PORT, "icmp": FIRST_PORT}
+    """Each flow's protocol and port; a ping's identifier. Programs choose theirs."""
+    free = {"tcp": FIRST_PORT, "udp": FIRST_PORT, "icmp": FIRST_PORT, "any": FIRST_PORT}
     ports = []
     for flow in flows:
-        protocol = "tcp" if flow.tcp else "icmp" if isinstance(flow.traffic, Ping) else "udp"
+        match flow.traffic:
+            case Ping():
+                protocol = "icmp"
+            case ProgramTraffic():
+                protocol = "any"
+            case _:
+                protocol = "tcp" if flow.tcp else "udp"
         ports.append((protocol, free[protocol]))
         free[protocol] += 1
     return ports

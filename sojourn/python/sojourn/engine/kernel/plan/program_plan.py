@@ -1,6 +1,6 @@
 """Programs of the host in the plan: their words filled in, what they see, and routes to the nodes.
 
-Nodes have addresses on their cables only, and only neighbours have routes to those. A node that runs
+A flow's programs are on hosts of their own (guest_plan.py), others on nodes. Nodes have addresses on their cables only, and only neighbours have routes to those. A node that runs
 a program or that a program names gets an address of its own, and every node a route to it along the
 fewest links. What it sends comes from that address.
 
@@ -22,13 +22,15 @@ FOLDER = "/scenario"
 """The folder of the programs' own files in the guest, a folder for each program in it."""
 LINKS = "see"
 """The folder of the links in the run's folder."""
-MEMORY_MB = 256
+LEAST_MEMORY_MB = 256
 """Memory for programs, beside the run's own."""
+_PROGRAM_MB = 128
 
 SPIN_S = 10
 """Processor time that a program may compute without a system call, s."""
 
 _PLACE = re.compile(r"\{(link|address):([^{}:]*)\}")
+_END = re.compile(r"\{(server|address)\}")
 _ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "HOME": "/root",
@@ -95,9 +97,31 @@ def missing(sees: Sequence[str]) -> list[str]:
     return [place for place in sees if not os.path.isdir(place)]
 
 
+def absent(realised: Realised) -> list[str]:
+    """The programs of a run that this host does not have where the guest looks for them."""
+    places = [place for place, _ in seen(realised.program_sees)]
+    if "/usr" in places:
+        places += [f"/{name}" for name in _ROOT_LINKS]
+    inside = tuple(f"{place}/" for place in places)
+    found: dict[str, None] = {}
+    for program in realised.programs:
+        name = program.words[0]
+        path = dict(program.env).get("PATH", _ENVIRONMENT["PATH"])
+        files = [name] if "/" in name else [f"{folder}/{name}" for folder in path.split(":")]
+        # A file elsewhere, as in /tmp, may be one that the guest's programs make.
+        if all(file.startswith(inside) for file in files) and not any(map(os.path.lexists, files)):
+            found[name] = None
+    return list(found)
+
+
+def memory_mb(programs: Sequence[Program]) -> int:
+    """Memory for programs, beside the run's own."""
+    return max(LEAST_MEMORY_MB, _PROGRAM_MB * len(programs)) if programs else 0
+
+
 def named_nodes(programs: Sequence[Program]) -> list[str]:
     """The nodes that run a program or that a program names, in order."""
-    nodes = [program.node for program in programs]
+    nodes = [program.node for program in programs if program.end is None]
     for program in programs:
         nodes += [
             name
@@ -136,6 +160,12 @@ def words(
         return devices[program.node, name] if kind == "link" else addresses[name]
 
     return [_PLACE.sub(filled, word) for word in program.words]
+
+
+def words_of_end(program: Program, server: str, own: str) -> list[str]:
+    """The words of a flow's program, from its server's address and its own."""
+    addresses = {"server": server, "address": own}
+    return [_END.sub(lambda found: addresses[found[1]], word) for word in program.words]
 
 
 def root(realised: Realised) -> dict[str, Any]:
@@ -188,23 +218,21 @@ def _faults_cpuid() -> bool:
     return "cpuid_fault" in text.split()
 
 
-def plans(
-    realised: Realised,
-    namespaces: Mapping[str, str],
-    devices: Mapping[tuple[str, str], str],
-    addresses: Mapping[str, str],
-) -> list[dict[str, Any]]:
-    """The programs, in order."""
-    return [
-        {
-            "name": program.name,
-            "namespace": namespaces[program.node],
-            "argv": words(program, devices, addresses),
-            "env": _ENVIRONMENT | dict(program.env),
-            "start_ns": program.start_ns,
-        }
-        for program in realised.programs
-    ]
+def plan_of(program: Program, namespace: str, argv: Sequence[str]) -> dict[str, Any]:
+    """A program (crates/guest, plan.rs)."""
+    plan: dict[str, Any] = {
+        "name": program.name,
+        "namespace": namespace,
+        "argv": list(argv),
+        "env": _ENVIRONMENT | dict(program.env),
+        "start_ns": program.start_ns,
+    }
+    if program.end is not None:
+        _, server, _ = program.end
+        # A server has to be ready before its client asks.
+        plan |= {"start_ns": None} if server else {}
+        plan |= {} if program.stop_ns is None else {"stop_ns": program.stop_ns}
+    return plan
 
 
 def lay_out(folder: Path, sees: Sequence[str]) -> None:

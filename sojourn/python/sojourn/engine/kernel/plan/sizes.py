@@ -10,6 +10,7 @@ from sojourn.scenario.realised import (
     Link,
     ModelFrames,
     Ping,
+    ProgramTraffic,
     Realised,
     Stream,
     TraceFrames,
@@ -32,6 +33,8 @@ _HEADERS_BYTES = 400
 """A packet with recorded headers at a link: raw, in columns, and in the archive."""
 
 
+_PROGRAM_PACKET_BYTES = 400.0
+"""Lower estimate: a program's packets are of any size."""
 _EMPTY_OF_A_TRANSFER = 4.5
 """Packets of a transfer besides its full ones: SYN, ACK, FIN, ACK, and half of the last data
 packet."""
@@ -94,7 +97,7 @@ def _seen_a_second(number: int, realised: Realised) -> float:
     for flow in realised.flows:
         ways = [rates for rates, way in ((forth, flow.path), (back, flow.back)) if number in way]
         traffic = flow.traffic
-        if not isinstance(traffic, Bulk | Transfers | Stream):
+        if not isinstance(traffic, Bulk | Transfers | Stream | ProgramTraffic):
             sent += len(ways) * _sent_a_second(traffic)
             continue
         passed = [at for at in flow.path if _most_bps(links[at])] or [number]
@@ -130,9 +133,11 @@ def _sent_a_second(traffic: Ping | Udp | Video) -> float:
     raise AssertionError(f"no kind of traffic: {traffic}")
 
 
-def _mean_packet(traffic: Bulk | Transfers | Stream) -> float:
+def _mean_packet(traffic: Bulk | Transfers | Stream | ProgramTraffic) -> float:
     """Lower estimate of the mean size of a flow's IP packets on the way forth, bytes; each transfer
     begins and ends with some empty ones."""
+    if isinstance(traffic, ProgramTraffic):
+        return _PROGRAM_PACKET_BYTES
     tcp = traffic.tcp
     if isinstance(traffic, Bulk):
         return float(tcp.mss + tcp.header_bytes)
