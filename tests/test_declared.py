@@ -41,9 +41,11 @@ def every(role: str | None = None) -> set[str]:
     """Returns the heads of all quantities, or of those with this role."""
     group: Any = {key: {} for key in GroupNumbers.__annotations__} | {"name": "x", "kind": "bulk"}
     other: Any = {**group, "name": "y"}
+    asked: Any = {**group, "kind": "requests"}
     declared = [
         *quantities.QUANTITY.values(),
         *quantities._of_group(group),
+        *quantities._of_group(asked),
         *quantities._own_goodputs([group, other]),
     ]
     return {head(one.key) for one in declared if role in (None, one.role)}
@@ -106,7 +108,7 @@ CONDITIONS = {
     *("police", "replay_window", "kind", "count", "direction", "rtt", "start", "stop", "access"),
     *("hosts", "hosts_at", "dscp", "tunnel", "packets", "ladder", "segment", "ahead", "size"),
     *("interval", "packet", "fps", "gop", "i_ratio", "cv", "payload", "frames", "pause"),
-    *("objects", "on", "off", "sender"),
+    *("objects", "on", "off", "sender", "request"),
 }
 """Keys of a scenario that are conditions rather than choices: they describe the line and its
 users."""

@@ -22,6 +22,7 @@ SCENARIO = ROOT / "docs" / "scenario.md"
 REQUIRED = {
     "capture": 'packets = [["0 s", "100 B"]]',
     "onoff": 'rate = "1 Mbit/s"',
+    "requests": 'size = "30 kB"',
     "program": 'server = "server {address}"\nclient = "client {server}"',
     "transfers": 'size = "30 kB"',
     "udp": 'rate = "1 Mbit/s"',

@@ -371,6 +371,10 @@ class TrafficKind:
         """It sends as fast as its path allows, until it is stopped."""
 
     @property
+    def kept(self) -> bool:
+        """The flow's messages follow one another over one connection."""
+
+    @property
     def speech(self) -> bool:
         """The flow is speech: its quality is reported as a mean opinion score."""
 
@@ -1017,7 +1021,7 @@ class Flow:
         """The tunnel of its packets."""
 
     @property
-    def traffic(self) -> Bulk | Transfers | Stream | Udp | Ping | Video | ProgramTraffic:
+    def traffic(self) -> Bulk | Transfers | Requests | Stream | Udp | Ping | Video | ProgramTraffic:
         """Its traffic."""
 
     @property
@@ -1063,6 +1067,25 @@ class Transfers:
     @property
     def objects(self) -> int | None:
         """For a web page: its objects over this connection; None: no page."""
+
+    @property
+    def tcp(self) -> Tcp: ...
+
+@final
+class Requests:
+    """Requests and answers over one kept TCP connection."""
+
+    @property
+    def request_bytes(self) -> Draw:
+        """Application bytes of each request."""
+
+    @property
+    def bytes(self) -> Draw:
+        """Application bytes of each answer."""
+
+    @property
+    def pause_ns(self) -> Draw:
+        """From the end of an answer to the next request."""
 
     @property
     def tcp(self) -> Tcp: ...

@@ -30,3 +30,10 @@ def is_greedy(word: str) -> bool:
     compared."""
     kind = KINDS.get(word)
     return kind is not None and kind.greedy
+
+
+def is_kept(word: str) -> bool:
+    """Whether its messages follow one another over one connection, enough of them for a 99th
+    percentile."""
+    kind = KINDS.get(word)
+    return kind is not None and kind.kept

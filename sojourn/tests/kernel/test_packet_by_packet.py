@@ -668,3 +668,64 @@ def test_a_window_that_opens_by_the_receivers_own_rtt_is_the_kernels(kernel_uml:
     RTT shows in the times at which its window opens and segments are acknowledged: here at 1.9
     s."""
     assert parts_from_the_kernels(kernel_uml, {}, 4.573) is None
+
+
+ASKED = """
+duration = "10 s"
+
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "20 ms"
+link_layer = "linux"
+
+[[flow]]
+name = "bulk"
+kind = "requests"
+request = "400 B"
+size = "60 kB"
+pause = "300 ms"
+
+[record]
+packets = true
+"""
+
+ASKING = {
+    "answers of a window": {"flow.0.size": "20 kB", "bottleneck.rate": "1 Mbit/s"},
+    "losses": {
+        "flow.0.size": "200 kB",
+        "bottleneck.rate": "5 Mbit/s",
+        "bottleneck.qdisc": "pfifo limit 20",
+    },
+    "an AQM": {
+        "flow.0.size": "20 kB",
+        "bottleneck.rate": "1 Mbit/s",
+        "bottleneck.qdisc": "codel",
+    },
+    "no pause": {"flow.0.pause": "0 s"},
+    "a pause of many RTOs": {"flow.0.pause": "900 ms"},
+}
+"""Connections of requests. With each request the guest's clients act up to 2 µs later than the
+simulator's, so that a test has fewer than 50 of them, or no pause."""
+
+
+@pytest.mark.parametrize("congestion", ["reno", "cubic"])
+@pytest.mark.parametrize("what", ASKING)
+def test_a_connection_of_requests_is_the_kernels(
+    kernel_uml: str, what: str, congestion: str
+) -> None:
+    """Both ends send data: which ACKs are carried, when the windows fall in a pause, and which
+    requests are answered at once."""
+    variant = loads(ASKED).with_({"flow.0.congestion": congestion, **ASKING[what]})
+    ours, kernels = (
+        sojourn.run_all([variant], engine=engine, seeds=1)[0] for engine in ("sim", kernel_uml)
+    )
+    assert are_alike(ours, 1, kernels)
+    times = [run.table("transfers", 1) for run in (ours, kernels)]
+    assert len(times[0]) == len(times[1]) >= 8
+    for column in ("start_ns", "end_ns"):
+        apart = np.abs(times[0][column].to_numpy() - times[1][column].to_numpy())
+        assert apart.max() < APART_NS
+    assert times[0]["bytes"].to_list() == times[1]["bytes"].to_list()
+    drops = [run.table("drops", 1).height for run in (ours, kernels)]
+    assert drops[0] == drops[1]
+    assert (drops[0] > 5) == (what in ("losses", "an AQM"))

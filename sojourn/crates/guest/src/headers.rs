@@ -194,6 +194,7 @@ impl<'a> Tracker<'a> {
             Traffic::Program { .. } => Some(0),
             Traffic::Bulk { .. }
             | Traffic::Transfers { .. }
+            | Traffic::Requests { .. }
             | Traffic::Udp { .. }
             | Traffic::Ping { .. } => Some(u32::from_le_bytes(payload.get(..4)?.try_into().ok()?)),
         }

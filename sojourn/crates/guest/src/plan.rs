@@ -269,7 +269,8 @@ pub struct Flow {
     pub from: End,
     /// The receiving or echoing end.
     pub to: End,
-    /// The receiver's TCP or UDP port, or ping's ICMP identifier. Unique among the flows of its
+    /// The TCP or UDP port of the end that listens, or ping's ICMP identifier. The receiver listens;
+    /// of requests, the source. Unique among the flows of its
     /// protocol, because taps use it to identify the flow. UDP sends from the same port; the kernel
     /// chooses TCP's source port.
     pub port: u16,
@@ -287,6 +288,13 @@ pub struct Flow {
     pub ds: u8,
     /// The traffic.
     pub traffic: Traffic,
+}
+
+impl Flow {
+    /// Whether the source listens at `port`, rather than the far end.
+    pub fn source_listens(&self) -> bool {
+        matches!(self.traffic, Traffic::Requests { .. })
+    }
 }
 
 /// One end of a flow.
@@ -319,6 +327,19 @@ pub enum Traffic {
         bytes: Draw,
         /// Pause between the end of a transfer and the start of the next, ns.
         pause_ns: Draw,
+        /// The endpoints.
+        tcp: Tcp,
+    },
+    /// Requests over one kept connection: the far end connects and asks, the source answers.
+    Requests {
+        /// Application bytes of each request.
+        request_bytes: Draw,
+        /// Application bytes of each answer.
+        bytes: Draw,
+        /// Pause between the end of an answer and the next request, ns.
+        pause_ns: Draw,
+        /// Each end writes whole multiples of this many bytes, except at the end of a message.
+        write_bytes: u64,
         /// The endpoints.
         tcp: Tcp,
     },
@@ -456,7 +477,9 @@ impl Traffic {
     /// Returns the protocol whose ports it uses.
     pub fn protocol(&self) -> Protocol {
         match self {
-            Traffic::Bulk { .. } | Traffic::Transfers { .. } => Protocol::Tcp,
+            Traffic::Bulk { .. } | Traffic::Transfers { .. } | Traffic::Requests { .. } => {
+                Protocol::Tcp
+            }
             Traffic::Udp { .. } | Traffic::Echo { .. } | Traffic::Video { .. } => Protocol::Udp,
             Traffic::Ping { .. } => Protocol::Icmp,
             Traffic::Program { .. } => Protocol::Any,
@@ -642,7 +665,10 @@ impl Flow {
                     return Err("frames: the list is empty".into());
                 }
             }
-            Traffic::Bulk { .. } | Traffic::Transfers { .. } | Traffic::Program { .. } => {}
+            Traffic::Bulk { .. }
+            | Traffic::Transfers { .. }
+            | Traffic::Requests { .. }
+            | Traffic::Program { .. } => {}
         }
         Ok(())
     }

@@ -211,8 +211,8 @@ impl<'a> Run<'a> {
         match whom {
             EventTarget::Timer => {}
             EventTarget::Listener => self.flows[index].on_listener(&mut self.context),
-            EventTarget::Sender => self.flows[index].on_sender(&mut self.context, event.closed),
-            EventTarget::Receiver => self.flows[index].on_receiver(&mut self.context, event.closed),
+            EventTarget::Sender => self.flows[index].on_sender(&mut self.context, event),
+            EventTarget::Receiver => self.flows[index].on_receiver(&mut self.context, event),
             EventTarget::EchoListener => {
                 self.echo_listeners.receive(index, &mut self.context, &mut self.flows)
             }

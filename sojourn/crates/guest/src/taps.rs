@@ -42,7 +42,8 @@ fn is_neighbour_traffic(five_tuple: &FiveTuple) -> bool {
 /// Finds the flow of a packet.
 #[derive(Default)]
 pub struct Flows {
-    /// By protocol and port, which belong to one flow.
+    /// By protocol and port, which belong to one flow: its number as in `Flows::of` of packets to the
+    /// end that listens, and the address of that end.
     ports: HashMap<(Protocol, u16), (i32, IpAddr)>,
     /// By source and destination: the flows of programs.
     hosts: HashMap<[IpAddr; 2], i32>,
@@ -60,7 +61,10 @@ impl Flows {
                     flows.hosts.insert([to, from], 2 * index + 1);
                 }
                 protocol => {
-                    flows.ports.insert((protocol, flow.port), (index, to));
+                    let source = flow.source_listens();
+                    let number = 2 * index + i32::from(source);
+                    let listens = if source { from } else { to };
+                    flows.ports.insert((protocol, flow.port), (number, listens));
                 }
             }
         }
@@ -81,15 +85,12 @@ impl Flows {
             _ => return -1,
         };
         let find = |port: u16, address: IpAddr| {
-            self.ports
-                .get(&(protocol, port))
-                .filter(|(_, to)| *to == address)
-                .map(|&(flow, _)| flow)
+            self.ports.get(&(protocol, port)).filter(|(_, at)| *at == address).map(|&(to, _)| to)
         };
         let [source, destination] = five_tuple.ports;
         match find(destination, five_tuple.destination) {
-            Some(flow) => 2 * flow,
-            None => find(source, five_tuple.source).map_or(-1, |flow| 2 * flow + 1),
+            Some(to) => to,
+            None => find(source, five_tuple.source).map_or(-1, |to| to ^ 1),
         }
     }
 }

@@ -149,6 +149,11 @@ impl Sender {
         })
     }
 
+    /// Returns the end of the other direction's data, over the same connection.
+    pub fn receiver(&self) -> io::Result<Receiver> {
+        Ok(Receiver::over(self.fd.try_clone()?))
+    }
+
     /// Closes at once: the kernel discards unacknowledged data and sends an RST.
     pub fn abort(self) -> io::Result<()> {
         let linger = [1i32, 0].map(i32::to_ne_bytes).concat();
@@ -302,6 +307,11 @@ impl Receiver {
     /// Receives over an existing connection.
     pub fn over(fd: OwnedFd) -> Receiver {
         Receiver { fd, received: 0, ended: false }
+    }
+
+    /// Returns an end that sends without end over the same connection; it may write nothing yet.
+    pub fn sender(&self) -> io::Result<Sender> {
+        Ok(Sender { allowed: 0, ..Sender::over(self.fd.try_clone()?, u64::MAX)? })
     }
 
     /// Discards all data and returns its length. Call this when the socket has become readable

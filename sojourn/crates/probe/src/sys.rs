@@ -210,6 +210,8 @@ pub enum Interest {
     Writable,
     /// Writable, or the far end has closed; reported when that changes.
     WritableEdge,
+    /// Readable or writable; reported when more data has arrived, or that changes.
+    BothEdges,
 }
 
 /// An event of one descriptor.
@@ -247,6 +249,9 @@ impl Epoll {
             Interest::ReadableEdge => libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET,
             Interest::Writable => libc::EPOLLOUT | libc::EPOLLRDHUP,
             Interest::WritableEdge => libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET,
+            Interest::BothEdges => {
+                libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET
+            }
         };
         let mut event = libc::epoll_event { events: events as u32, u64: token };
         // SAFETY: `event` is live for the call.

@@ -522,6 +522,10 @@ fn traffic_of(py: Python<'_>, traffic: &Traffic, tcp: Option<&Py<Tcp>>) -> PyRes
             let (bytes, pause_ns) = (draw(bytes)?, draw(pause_ns)?);
             Transfers { bytes, pause_ns, objects, tcp: tcp() }.into_py_any(py)
         }
+        Traffic::Requests { ref request_bytes, ref bytes, ref pause_ns, .. } => {
+            let (request_bytes, bytes) = (draw(request_bytes)?, draw(bytes)?);
+            Requests { request_bytes, bytes, pause_ns: draw(pause_ns)?, tcp: tcp() }.into_py_any(py)
+        }
         Traffic::Stream { ref ladder_bps, segment_ns, ahead_ns, .. } => {
             let ladder_bps = PyTuple::new(py, ladder_bps)?.unbind();
             Stream { ladder_bps, segment_ns, ahead_ns, tcp: tcp() }.into_py_any(py)
@@ -709,6 +713,15 @@ pub struct Transfers {
 
 /// See `_core.pyi`.
 #[pyclass(frozen, get_all, module = "sojourn._core")]
+pub struct Requests {
+    request_bytes: Py<Draw>,
+    bytes: Py<Draw>,
+    pause_ns: Py<Draw>,
+    tcp: Py<Tcp>,
+}
+
+/// See `_core.pyi`.
+#[pyclass(frozen, get_all, module = "sojourn._core")]
 pub struct Stream {
     ladder_bps: Py<PyTuple>,
     segment_ns: u64,
@@ -871,6 +884,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Flow>()?;
     module.add_class::<Bulk>()?;
     module.add_class::<Transfers>()?;
+    module.add_class::<Requests>()?;
     module.add_class::<Stream>()?;
     module.add_class::<Udp>()?;
     module.add_class::<Ping>()?;

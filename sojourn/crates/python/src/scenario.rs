@@ -78,6 +78,7 @@ pub struct Kind {
     probe: bool,
     headers: Option<u32>,
     greedy: bool,
+    kept: bool,
     speech: bool,
     in_linux: bool,
     in_simulator: bool,
@@ -95,14 +96,35 @@ impl Kind {
 #[pyfunction]
 pub fn traffic_kinds() -> Vec<Kind> {
     let kind = |kind: &TrafficKind| {
-        let &KindRecord { word, also, packets, greedy, speech, in_linux, in_simulator, listed_as } =
-            kind.record();
+        let &KindRecord {
+            word,
+            also,
+            packets,
+            greedy,
+            kept,
+            speech,
+            in_linux,
+            in_simulator,
+            listed_as,
+        } = kind.record();
         let headers = match packets {
             Packets::Datagrams { headers } => Some(headers),
             Packets::Segments | Packets::Echoes | Packets::Programs => None,
         };
         let (tcp, probe, listed_as) = (kind.is_tcp(), kind.is_probe(), listed_as.word());
-        Kind { word, also, tcp, probe, headers, greedy, speech, in_linux, in_simulator, listed_as }
+        Kind {
+            word,
+            also,
+            tcp,
+            probe,
+            headers,
+            greedy,
+            kept,
+            speech,
+            in_linux,
+            in_simulator,
+            listed_as,
+        }
     };
     TrafficKind::ALL.iter().map(kind).collect()
 }

@@ -35,9 +35,11 @@ pub(crate) fn check_amount(
 ) -> Vec<Problem> {
     let span = span(flow, scenario.duration);
     let problem = match &flow.kind {
-        Kind::Bulk(..) | Kind::Transfers(..) | Kind::Web(..) | Kind::Stream(..) => {
-            clocked(flow, scenario, way, links)
-        }
+        Kind::Bulk(..)
+        | Kind::Transfers(..)
+        | Kind::Requests(..)
+        | Kind::Web(..)
+        | Kind::Stream(..) => clocked(flow, scenario, way, links),
         Kind::Call() => datagrams(flow, &Udp::call(), span, at),
         Kind::Udp(udp) => datagrams(flow, udp, span, at),
         Kind::OnOff(udp, periods) => on_off(flow, udp, periods, span, at),
@@ -100,6 +102,7 @@ fn dropped(flow: &Flow, way: &Way, links: &[Link], duration: u64) -> f64 {
         // TCP sends what its route carries; probes and captures send a written number of packets.
         Kind::Bulk(..)
         | Kind::Transfers(..)
+        | Kind::Requests(..)
         | Kind::Web(..)
         | Kind::Stream(..)
         | Kind::Ping(_)

@@ -439,6 +439,10 @@ fn flow(flow: &Flow, at: &Key, problems: &mut Problems) {
     }
     match &flow.kind {
         Kind::Bulk(tcp, _) | Kind::Transfers(tcp, _) => tcp_flow(tcp, at, problems),
+        Kind::Requests(tcp, _) => {
+            tcp_flow(tcp, at, problems);
+            two_ways(tcp, at, problems);
+        }
         Kind::Web(tcp, web) => {
             tcp_flow(tcp, at, problems);
             if web.objects < count {
@@ -596,6 +600,24 @@ fn tcp_flow(flow: &crate::model::TcpFlow, at: &Key, problems: &mut Problems) {
             full.growth.vegas_alpha, full.growth.vegas_beta
         );
         report(problems, what, "write both, alpha below beta", inside(named));
+    }
+}
+
+/// Refuses endpoints that send data in one direction only.
+fn two_ways(flow: &crate::model::TcpFlow, at: &Key, problems: &mut Problems) {
+    if flow.profile == "ns2" {
+        let message = "ns-2's agents send data one way; requests need both";
+        let hint = r#"write profile = "linux", or kind = "transfers""#;
+        report(problems, message, hint, below(at, "profile"));
+    }
+    if flow.tcp.handshake == Some(false) {
+        let message = "requests begin with a handshake: the client's, which the server answers";
+        report(problems, message, "leave handshake out", below(&below(at, "tcp"), "handshake"));
+    }
+    if flow.notification() == Notification::Accurate {
+        let message = "requests have no accurate ECN feedback yet";
+        let hint = "write ecn = true, and another congestion control than prague";
+        report(problems, message, hint, below(at, "ecn"));
     }
 }
 

@@ -39,8 +39,8 @@ pub use laws::Spread;
 pub use meaning::Meaning;
 pub use model::{
     Axis, Bottleneck, Bulk, Ends, Flow, FlowEntry, Kind, LinkEntry, Periods, Ping, ProgramEntry,
-    ProgramPair, ProgramSettings, Record, Scenario, Stream, Sweep, TcpFlow, Transfers, Udp, Video,
-    Ways, Web, Wire, base_names, language,
+    ProgramPair, ProgramSettings, Record, Requests, Scenario, Stream, Sweep, TcpFlow, Transfers,
+    Udp, Video, Ways, Web, Wire, base_names, language,
 };
 pub use problem::{Key, Part, Problem, Source, below, dotted};
 pub use programs::{FlowEnd, Program, Programs};

@@ -226,6 +226,18 @@ keys! {
 }
 
 keys! {
+    /// Requests and answers over a kept connection, with a pause between.
+    Requests {
+        /// Bytes of each answer.
+        size: Required<Draw> => SIZES;
+        /// Bytes of each request.
+        request: Defaulted<Draw> = Draw::Constant { value: 500 } => SIZES;
+        /// Pause from the end of an answer to the next request.
+        pause: Defaulted<Draw> = Draw::Exponential { mean: 1_000_000_000 } => PAUSE;
+    }
+}
+
+keys! {
     /// A browser: pages of many objects, over `count` connections at a time.
     Web {
         /// Objects of a page.
@@ -397,6 +409,7 @@ macro_rules! flows {
 flows! {
     Bulk(tcp: TcpFlow, own: Bulk);
     Transfers(tcp: TcpFlow, own: Transfers);
+    Requests(tcp: TcpFlow, own: Requests);
     Web(tcp: TcpFlow, own: Web);
     Stream(tcp: TcpFlow, own: Stream);
     Call();
@@ -431,6 +444,7 @@ impl Flow {
             Kind::Video(own) => own.ecn,
             Kind::Bulk(..)
             | Kind::Transfers(..)
+            | Kind::Requests(..)
             | Kind::Web(..)
             | Kind::Stream(..)
             | Kind::Call()
@@ -449,6 +463,7 @@ impl Flow {
         match &self.kind {
             Kind::Bulk(tcp, _)
             | Kind::Transfers(tcp, _)
+            | Kind::Requests(tcp, _)
             | Kind::Web(tcp, _)
             | Kind::Stream(tcp, _) => Some(tcp),
             Kind::Call()

@@ -321,6 +321,16 @@ fn traffic(entry: &Entry, code: &Code, duration: u64) -> Traffic {
             objects: None,
             tcp: endpoints(tcp),
         },
+        Kind::Requests(tcp, own) => {
+            let tcp = endpoints(tcp);
+            Traffic::Requests {
+                request_bytes: own.request.clone(),
+                bytes: own.size.clone(),
+                pause_ns: own.pause.clone(),
+                write_bytes: tcp.params.mss.into(),
+                tcp,
+            }
+        }
         Kind::Web(tcp, own) => Traffic::Transfers {
             bytes: own.size.clone(),
             pause_ns: own.pause.clone(),

@@ -1,11 +1,12 @@
 //! The headers of packets, as rows of the table `headers`.
 //!
 //! The model counts segments; headers count bytes. A connection's SYN has number 0, and its first
-//! byte of data 1, whether it began with a handshake or not. Data flow in one direction: a data
+//! byte of data 1, whether it began with a handshake or not. Where data flow in one direction, a data
 //! segment acknowledges only the SYN of the other side. Timestamps count ms from the start of the
 //! run.
 
-use crate::host::{Host, TcpHeaders};
+use crate::ends::TcpHeaders;
+use crate::host::Host;
 use crate::payload::{NO_ECHO, Parcel, SackPool, ace, kind};
 use qdisc::DsField;
 use tables::headers::Row;
@@ -50,8 +51,8 @@ pub fn row(
         seq: packet.seq,
         ..Row::default()
     };
-    match (packet.kind(), host.tcp_headers(packet.epoch)) {
-        (kind::DATA, Some(of)) => data(packet, &of, plain),
+    match (packet.kind(), host.tcp_headers(packet)) {
+        (kind::DATA, Some(of)) => data(packet, &of, sacks, plain),
         (kind::ACK, Some(of)) => ack(packet, &of, sacks, plain),
         (kind::PING | kind::PONG, _) => Row { protocol: ICMP, ..plain },
         _ => plain,
@@ -89,12 +90,16 @@ fn of_syn(packet: &Parcel, of: &TcpHeaders, row: Row) -> Row {
     }
 }
 
-fn data(packet: &Parcel, of: &TcpHeaders, row: Row) -> Row {
+fn data(packet: &Parcel, of: &TcpHeaders, sacks: &SackPool, row: Row) -> Row {
     let syn = packet.kind & kind::SYN != 0;
-    let payload_bytes = if syn { 0 } else { packet.size.saturating_sub(of.bytes) };
+    let (blocks, _) = sacks.options(packet);
+    let options = if blocks.is_empty() { 0 } else { 4 + 8 * blocks.len() as u32 };
+    let payload_bytes = if syn { 0 } else { packet.size.saturating_sub(of.bytes + options) };
+    let carried = sacks.carried(packet);
     let flag = |bit: u8, flag: u32| if packet.kind & bit != 0 { flag } else { 0 };
     let flags = if payload_bytes > 0 {
-        ACK | flag(kind::PUSH, PSH) | flag(kind::CWR, CWR)
+        let ece = carried.map_or(0, |ack| u32::from(ack.ace) << ACE_SHIFT);
+        ACK | flag(kind::PUSH, PSH) | flag(kind::CWR, CWR) | ece
     } else {
         let ace = u32::from(ace(packet)) << ACE_SHIFT;
         let bits = if syn && ace == CWR { REQUESTS_ECN } else { ace };
@@ -105,12 +110,15 @@ fn data(packet: &Parcel, of: &TcpHeaders, row: Row) -> Row {
         echo => whole_millis(echo as u16, row.t_ns),
     };
     let seq = if syn { 0 } else { first_byte(packet.seq, of) };
+    let acked = carried.map_or(0, |ack| of.other_byte(ack.ack) as u32);
+    let row = Row { window: carried.map(|ack| ack.window >> of.scale), ..row };
+    let row = edges(blocks, |segment| (of.other_byte(segment) as u32).wrapping_add(1), row);
     let row = of_syn(packet, of, row);
     Row {
         protocol: TCP,
         payload_bytes,
         seq,
-        ack: (!syn).then_some(1),
+        ack: (!syn).then_some(acked.wrapping_add(1).into()),
         flags: Some(flags.into()),
         tsval: of.timestamps.then(|| millis(packet.stamp)),
         tsecr: of.timestamps.then(echo),
@@ -118,28 +126,11 @@ fn data(packet: &Parcel, of: &TcpHeaders, row: Row) -> Row {
     }
 }
 
-fn ack(packet: &Parcel, of: &TcpHeaders, sacks: &SackPool, row: Row) -> Row {
-    let syn = packet.kind & kind::SYN != 0;
-    let next = |segment: u32| first_byte(segment, of);
-    let (blocks, accecn) = sacks.options(packet);
+/// Adds SACK blocks, whose edges are segments; `next` is the number of a segment's first byte.
+fn edges(blocks: &[(u32, u32)], next: impl Fn(u32) -> u32, row: Row) -> Row {
     let left = |n: usize| blocks.get(n).map(|block| next(block.0).into());
     let right = |n: usize| blocks.get(n).map(|block| next(block.1).into());
-    let counter = |n: usize| {
-        let has = accecn.filter(|option| usize::from(option.fields) > n);
-        has.map(|option| option.bytes[n].into())
-    };
-    // The window of a SYN is never scaled (RFC 7323, section 2.2).
-    let window = if syn { of.syn_window.into() } else { packet.window >> 16 };
-    let row = of_syn(packet, of, row);
     Row {
-        protocol: TCP,
-        payload_bytes: 0,
-        seq: u32::from(!syn),
-        ack: Some(next(packet.seq).into()),
-        flags: Some((ACK | u32::from(ace(packet)) << ACE_SHIFT | if syn { SYN } else { 0 }).into()),
-        window: Some(window.into()),
-        tsval: of.timestamps.then(|| whole_millis(packet.window as u16, row.t_ns)),
-        tsecr: of.timestamps.then(|| millis(packet.stamp)),
         sack1_left: left(0),
         sack1_right: right(0),
         sack2_left: left(1),
@@ -148,6 +139,31 @@ fn ack(packet: &Parcel, of: &TcpHeaders, sacks: &SackPool, row: Row) -> Row {
         sack3_right: right(2),
         sack4_left: left(3),
         sack4_right: right(3),
+        ..row
+    }
+}
+
+fn ack(packet: &Parcel, of: &TcpHeaders, sacks: &SackPool, row: Row) -> Row {
+    let syn = packet.kind & kind::SYN != 0;
+    let next = |segment: u32| first_byte(segment, of);
+    let (blocks, accecn) = sacks.options(packet);
+    let counter = |n: usize| {
+        let has = accecn.filter(|option| usize::from(option.fields) > n);
+        has.map(|option| option.bytes[n].into())
+    };
+    // The window of a SYN is never scaled (RFC 7323, section 2.2).
+    let window = if syn { of.syn_window.into() } else { packet.window >> 16 };
+    let row = edges(blocks, next, of_syn(packet, of, row));
+    let own = (of.other_byte(sacks.snd_nxt(packet)) as u32).wrapping_add(1);
+    Row {
+        protocol: TCP,
+        payload_bytes: 0,
+        seq: if syn { 0 } else { own },
+        ack: Some(next(packet.seq).into()),
+        flags: Some((ACK | u32::from(ace(packet)) << ACE_SHIFT | if syn { SYN } else { 0 }).into()),
+        window: Some(window.into()),
+        tsval: of.timestamps.then(|| whole_millis(packet.window as u16, row.t_ns)),
+        tsecr: of.timestamps.then(|| millis(packet.stamp)),
         accecn_e1b: counter(0),
         accecn_ceb: counter(1),
         accecn_e0b: counter(2),

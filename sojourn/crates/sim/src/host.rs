@@ -6,6 +6,8 @@
 //! exchange only packets: one end may be ahead of the other by the time that a packet takes between
 //! them.
 
+use crate::ends::{Counters, Path, TcpHeaders, Transfer};
+use crate::exchange::Exchange;
 use crate::payload::{
     Envelope, Parcel, SackPool, kind, pack_ack, pack_segment, unpack_ack, unpack_plain_ack,
     unpack_plain_segment, unpack_segment,
@@ -20,37 +22,6 @@ use tcp::{AckSegment, Acked, Receiver, Sender, TcpParams};
 use traffic::{Draw, PacedWriter, RTP_HEADERS, UDP_HEADERS, UdpSource, VideoSource};
 use units::{Rate, Rng, Span, Time};
 
-/// The network as an end of a flow sees it.
-pub trait Path {
-    /// The time at which the next packet arrives; NEVER: none is in flight.
-    fn first_arrives(&self) -> Time;
-
-    /// Takes the packet that arrives next.
-    fn receive(&mut self) -> Parcel;
-
-    /// Sends a packet.
-    fn send(&mut self, packet: Parcel, now: Time);
-}
-
-/// A flow's counts since the start.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counters {
-    /// Data packets its source has sent, retransmissions included.
-    pub sent_packets: u64,
-    /// Their IP bytes.
-    pub sent_bytes: u64,
-    /// Data packets that reached the far end.
-    pub received_packets: u64,
-    /// Application bytes delivered: TCP in order, datagrams as they arrive.
-    pub delivered_bytes: u64,
-    /// Data packets that a queue or a wire dropped; a lost ACK is not a lost segment.
-    pub lost_packets: u64,
-    /// TCP retransmissions, timeouts, fast recoveries.
-    pub retransmits: u64,
-    pub timeouts: u64,
-    pub fast_recoveries: u64,
-}
-
 /// One ping: the time it left, its round trip and its delay to the far end.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
@@ -58,14 +29,6 @@ pub struct Probe {
     pub rtt: Option<Span>,
     pub forward: Option<Span>,
     pub lost: bool,
-}
-
-/// A completed transfer.
-#[derive(Clone, Copy, Debug)]
-pub struct Transfer {
-    pub start: Time,
-    pub end: Time,
-    pub bytes: u64,
 }
 
 /// A flow: both ends, its timers, its counts.
@@ -91,6 +54,7 @@ pub struct Host {
 #[allow(clippy::large_enum_variant)] // TCP must be fast; the others are few.
 enum Ends {
     Tcp(TcpEnds),
+    Requests(Box<Exchange>),
     Udp { source: UdpSource, packet_bytes: u32, next: Time, seq: u32 },
     Ping { interval: Span, packet_bytes: u32, next: Time },
     Video { source: VideoSource, payload_bytes: u32, next: Time, seq: u32 },
@@ -115,34 +79,6 @@ struct TcpEnds {
     /// The counts of earlier connections of this flow, without those of the present one.
     earlier: Counters,
     cold: Box<TcpCold>,
-}
-
-/// Common parts of the headers of a TCP flow's packets.
-pub struct TcpHeaders<'a> {
-    /// Bytes of a full segment.
-    pub mss: u32,
-    /// IP bytes of a segment without its data.
-    pub bytes: u32,
-    pub timestamps: bool,
-    pub sack: bool,
-    /// The receive window's scale, as a power of two.
-    pub scale: u32,
-    /// The window that a SYN-ACK offers, bytes.
-    pub syn_window: u16,
-    /// Bytes of the connection; `None`: without end.
-    pub stream_bytes: Option<u64>,
-    /// The sender; `None`: a later connection has begun, and all segments count as full.
-    sender: Option<&'a Sender>,
-}
-
-impl TcpHeaders<'_> {
-    /// The offset of a segment's first byte in the stream. A segment after the last one is at the
-    /// end.
-    pub fn first_byte(&self, segment: u32) -> u64 {
-        let full = u64::from(segment) * u64::from(self.mss);
-        let at = self.sender.map_or(full, |sender| sender.first_byte(segment));
-        self.stream_bytes.map_or(at, |end| at.min(end))
-    }
 }
 
 struct TcpCold {
@@ -223,6 +159,13 @@ impl Host {
                     start,
                 ))
             }
+            Traffic::Requests { request_bytes, bytes, pause_ns, write_bytes: _, tcp } => {
+                let draws = [request_bytes, bytes, pause_ns];
+                let stop = spec.stop_ns.map_or(Time::NEVER, Time);
+                let rngs = (rng("traffic"), rng("congestion"));
+                let exchange = Exchange::new(tcp, draws, envelope(spec, flow), (start, stop), rngs);
+                Ends::Requests(Box::new(exchange))
+            }
             Traffic::Stream { ladder_bps, segment_ns, ahead_ns, tcp } => {
                 let player = Player::new(ladder_bps, Span(*segment_ns), Span(*ahead_ns));
                 let first = player.segment_bytes();
@@ -253,7 +196,7 @@ impl Host {
         let stop = spec.stop_ns.map_or(Time::NEVER, Time);
         let paced = matches!(&ends, Ends::Tcp(tcp) if tcp.cold.writer.is_some());
         Host {
-            envelope: Envelope { flow: 2 * flow as u32, ds: spec.ds },
+            envelope: envelope(spec, flow),
             ends,
             start,
             stop,
@@ -272,6 +215,9 @@ impl Host {
     /// The time of the source's next own event; NEVER: none.
     #[inline]
     pub fn source_deadline(&self) -> Time {
+        if let Ends::Requests(exchange) = &self.ends {
+            return exchange.deadline();
+        }
         if !self.started {
             return self.start;
         }
@@ -281,6 +227,7 @@ impl Host {
             // A stopped TCP source still retransmits outstanding data; the other sources are
             // silent.
             _ if self.stopped => Time::NEVER,
+            Ends::Requests(exchange) => exchange.deadline(),
             Ends::Udp { next, .. } | Ends::Ping { next, .. } | Ends::Video { next, .. } => *next,
         };
         if self.stopped { own } else { own.min(self.due) }
@@ -310,6 +257,7 @@ impl Host {
                 }
                 tcp.pump(self.envelope, now, &mut self.counters, path);
             }
+            Ends::Requests(_) => unreachable!("its ends have their own loops"),
             _ if self.stopped => {}
             Ends::Udp { source, packet_bytes, next, seq } => {
                 if *next <= now {
@@ -358,6 +306,10 @@ impl Host {
     ) -> (u64, Time) {
         let mut events = 0;
         let Ends::Tcp(tcp) = &mut self.ends else {
+            if let Ends::Requests(exchange) = &mut self.ends {
+                let records = (&mut self.counters, &mut self.transfers);
+                return exchange.move_client(until, path, sacks, records);
+            }
             loop {
                 let arrival = path.first_arrives();
                 if arrival >= until {
@@ -430,6 +382,10 @@ impl Host {
         path: &mut impl Path,
         sacks: &mut SackPool,
     ) -> (u64, Time) {
+        if let Ends::Requests(exchange) = &mut self.ends {
+            let measured = |rtt: Span| self.rtt.add(rtt.0);
+            return exchange.move_server(until, path, sacks, &mut self.counters, measured);
+        }
         let (mut events, mut now) = (0, Time::ZERO);
         loop {
             let (arrival, timer) = (path.first_arrives(), self.source_deadline());
@@ -484,16 +440,23 @@ impl Host {
 
     /// A queue or a wire dropped one of the flow's packets.
     pub fn dropped(&mut self, packet: &Parcel) {
-        self.counters.lost_packets += u64::from(packet.flow.is_multiple_of(2));
+        let data = packet.flow.is_multiple_of(2) && packet.kind() != kind::ACK;
+        self.counters.lost_packets += u64::from(data);
         if matches!(self.ends, Ends::Ping { .. }) {
             let probe = &mut self.probes[packet.seq as usize];
             probe.lost = probe.rtt.is_none();
         }
     }
 
-    /// Common parts of the headers of a connection's packets; `None`: the flow is not TCP.
-    pub fn tcp_headers(&self, connection: u8) -> Option<TcpHeaders<'_>> {
-        let Ends::Tcp(tcp) = &self.ends else { return None };
+    /// Common parts of the headers of the packets of a packet's connection; `None`: the flow is not
+    /// TCP.
+    pub fn tcp_headers(&self, packet: &Parcel) -> Option<TcpHeaders<'_>> {
+        let tcp = match &self.ends {
+            Ends::Tcp(tcp) => tcp,
+            Ends::Requests(exchange) => return Some(exchange.headers(packet)),
+            _ => return None,
+        };
+        let connection = packet.epoch;
         let params = &tcp.cold.params;
         let streams = &tcp.cold.streams;
         // A host may be ahead of packets in flight by less than 256 connections.
@@ -508,6 +471,7 @@ impl Host {
             syn_window: tcp.receiver.syn_window(),
             stream_bytes: stream.and_then(|stream| streams[stream]),
             sender: (ago == 0).then_some(&tcp.sender),
+            other: None,
         })
     }
 
@@ -515,6 +479,16 @@ impl Host {
     pub fn totals(&self) -> Counters {
         match &self.ends {
             Ends::Tcp(tcp) => tcp.totals(&self.counters),
+            Ends::Requests(exchange) => {
+                let stats = exchange.server().sender().stats();
+                Counters {
+                    delivered_bytes: exchange.client().receiver().delivered_bytes(),
+                    retransmits: stats.retransmits,
+                    timeouts: stats.timeouts,
+                    fast_recoveries: stats.fast_recoveries,
+                    ..self.counters
+                }
+            }
             _ => self.counters,
         }
     }
@@ -523,6 +497,9 @@ impl Host {
     pub fn tcp(&self) -> Option<(&Sender, &Receiver)> {
         match &self.ends {
             Ends::Tcp(tcp) => Some((&tcp.sender, &tcp.receiver)),
+            Ends::Requests(exchange) => {
+                Some((exchange.server().sender(), exchange.client().receiver()))
+            }
             _ => None,
         }
     }
@@ -577,6 +554,11 @@ impl Share {
         self.over = now;
         Time::NEVER
     }
+}
+
+/// The common fields of the packets that a flow's source sends.
+fn envelope(spec: &FlowSpec, flow: usize) -> Envelope {
+    Envelope { flow: 2 * flow as u32, ds: spec.ds }
 }
 
 fn count_sent(counters: &mut Counters, bytes: u32) {

@@ -20,6 +20,8 @@
 
 mod addresses;
 mod due;
+mod ends;
+mod exchange;
 mod headers;
 mod host;
 mod inbox;
@@ -45,7 +47,8 @@ pub use scenario::*;
 pub use traffic::{Draw, Frames, Pace, Packets, TrafficKind};
 
 use due::Due;
-use host::{Host, Path};
+use ends::Path;
+use host::Host;
 use inbox::Inbox;
 use link::{Departure, Leaf, Link, LinkParts, Outlet, Propagation, Schedule, Window};
 use net::{FirstLink, Lookahead, Net};

@@ -5,7 +5,8 @@
 //! the page is complete. The next page begins after a pause, but not before the end of the
 //! simulator's window of time.
 
-use crate::host::{Host, Transfer};
+use crate::ends::Transfer;
+use crate::host::Host;
 use crate::scenario::{FlowSpec, Traffic};
 use std::collections::BTreeMap;
 use units::Time;

@@ -7,7 +7,7 @@
 
 use qdisc::{AckView, Body, DsField, Ecn, Packet, ReplayHints};
 use tcp::{AccEcnOption, AckSegment, MAX_SACK_BLOCKS, Millis, Segment};
-use units::{Span, Time, memory};
+use units::{Time, memory};
 
 /// A packet in the simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,7 @@ pub struct Parcel {
     /// of 2^scale bytes.
     pub window: u32,
     /// ACK: index of its blocks and its one-way delay in the pool; `NO_SACK` if it has neither.
+    /// Data: the same of the acknowledgement that it carries, if data flow both ways.
     pub sack: u32,
     /// The direction: even from the source, odd back to it.
     pub flow: u32,
@@ -188,16 +189,16 @@ impl Envelope {
     }
 }
 
-/// Fields that few ACKs have.
+/// An acknowledgement with fields that few ACKs have, or in a segment with data.
 #[derive(Clone, Copy)]
 struct Extra {
-    sacks: [(u32, u32); MAX_SACK_BLOCKS],
-    sack_count: u8,
-    one_way: Option<Span>,
-    accecn: Option<AccEcnOption>,
+    ack: AckSegment,
+    /// SND.NXT of the end that sent it, if that end sends data too.
+    snd_nxt: u32,
 }
 
-/// Blocks and one-way delays of the ACKs in flight that have any.
+/// The acknowledgements in flight that have blocks, a one-way delay or an option, and all those of
+/// connections with data both ways.
 #[derive(Default)]
 pub struct SackPool {
     extras: Vec<Extra>,
@@ -205,16 +206,11 @@ pub struct SackPool {
 }
 
 impl SackPool {
-    fn put(&mut self, ack: &AckSegment) -> u32 {
-        if ack.sack_count == 0 && ack.one_way.is_none() && ack.accecn.is_none() {
+    fn put(&mut self, ack: &AckSegment, snd_nxt: u32) -> u32 {
+        if ack.sack_count == 0 && ack.one_way.is_none() && ack.accecn.is_none() && snd_nxt == 0 {
             return NO_SACK;
         }
-        self.store(Extra {
-            sacks: ack.sacks,
-            sack_count: ack.sack_count,
-            one_way: ack.one_way,
-            accecn: ack.accecn,
-        })
+        self.store(Extra { ack: *ack, snd_nxt })
     }
 
     #[inline]
@@ -231,18 +227,18 @@ impl SackPool {
         }
     }
 
-    /// Gives the copy of an ACK its own blocks.
+    /// Gives the copy of a packet an entry of its own.
     pub fn share(&mut self, copy: &mut Parcel) {
-        if copy.kind() == kind::ACK && copy.sack != NO_SACK {
+        if copy.sack != NO_SACK {
             let extra = self.extras[copy.sack as usize];
             copy.sack = self.store(extra);
         }
     }
 
-    /// Frees the blocks of an ACK that was dropped or delivered.
+    /// Frees what the pool has of a packet that was dropped or delivered.
     #[inline]
     pub fn release(&mut self, packet: &Parcel) {
-        if packet.kind() == kind::ACK && packet.sack != NO_SACK {
+        if packet.sack != NO_SACK {
             self.free.push(packet.sack);
         }
     }
@@ -256,21 +252,32 @@ impl SackPool {
             let (sacks, sack_count) = match packet.sack {
                 NO_SACK => empty,
                 index => {
-                    let extra = &self.extras[index as usize];
-                    (extra.sacks, extra.sack_count)
+                    let ack = &self.extras[index as usize].ack;
+                    (ack.sacks, ack.sack_count)
                 }
             };
             AckView { ack: packet.seq, sacks, sack_count, ece: packet.kind & kind::FLAG != 0 }
         })
     }
 
-    /// The SACK blocks of an ACK and its AccECN option.
+    /// The SACK blocks of a packet and its AccECN option.
     pub fn options(&self, packet: &Parcel) -> (&[(u32, u32)], Option<AccEcnOption>) {
-        if packet.kind() != kind::ACK || packet.sack == NO_SACK {
-            return (&[], None);
-        }
-        let extra = &self.extras[packet.sack as usize];
-        (&extra.sacks[..usize::from(extra.sack_count)], extra.accecn)
+        let Some(Extra { ack, .. }) = self.extra(packet) else { return (&[], None) };
+        (&ack.sacks[..usize::from(ack.sack_count)], ack.accecn)
+    }
+
+    /// The acknowledgement that a segment with data carries, if data flow both ways.
+    pub fn carried(&self, packet: &Parcel) -> Option<&AckSegment> {
+        self.extra(packet).filter(|_| packet.kind() == kind::DATA).map(|extra| &extra.ack)
+    }
+
+    /// SND.NXT of the end that sent an ACK; 0 if that end sends no data.
+    pub fn snd_nxt(&self, packet: &Parcel) -> u32 {
+        self.extra(packet).map_or(0, |extra| extra.snd_nxt)
+    }
+
+    fn extra(&self, packet: &Parcel) -> Option<&Extra> {
+        (packet.sack != NO_SACK).then(|| &self.extras[packet.sack as usize])
     }
 
     /// Blocks in use.
@@ -382,16 +389,62 @@ pub fn pack_ack(
     epoch: u8,
     pool: &mut SackPool,
 ) -> Parcel {
+    pack_ack_beside(ack, 0, scale, ack_bytes, envelope, epoch, pool)
+}
+
+/// The packet of an ACK of an end that sends data too; its SND.NXT is `snd_nxt`.
+#[inline]
+pub fn pack_ack_beside(
+    ack: &AckSegment,
+    snd_nxt: u32,
+    scale: u32,
+    ack_bytes: u32,
+    envelope: Envelope,
+    epoch: u8,
+    pool: &mut SackPool,
+) -> Parcel {
     let mut flags = kind::ACK | ace_flags(ack.ace);
-    let mut options = if ack.sack_count == 0 { 0 } else { 4 + 8 * u32::from(ack.sack_count) };
-    options += ack.accecn.map_or(0, |option| option.size.into());
+    let mut options = sack_bytes(ack) + ack.accecn.map_or(0, |option| option.size.into());
     if ack.syn {
         flags |= kind::SYN;
         options += SYN_OPTIONS;
     }
     let window = ((ack.window >> scale).min(WINDOW) as u32) << 16 | u32::from(ack.stamp.0);
     let packet = envelope.packet(ack_bytes + options, ack.ecn, flags, ack.ack, ack.echo);
-    Parcel { window, sack: pool.put(ack), epoch, ..packet }
+    Parcel { window, sack: pool.put(ack, snd_nxt), epoch, ..packet }
+}
+
+/// Bytes of an ACK's SACK option.
+#[inline]
+fn sack_bytes(ack: &AckSegment) -> u32 {
+    if ack.sack_count == 0 { 0 } else { 4 + 8 * u32::from(ack.sack_count) }
+}
+
+/// The packet of a segment that carries an acknowledgement.
+pub fn pack_carrier(
+    segment: &Segment,
+    ack: &AckSegment,
+    scale: u32,
+    header_bytes: u32,
+    envelope: Envelope,
+    pool: &mut SackPool,
+) -> Parcel {
+    let packet = pack_segment(segment, header_bytes + sack_bytes(ack), envelope, 0);
+    let window = (ack.window >> scale).min(WINDOW) << scale;
+    let carried = AckSegment { window, ..*ack };
+    Parcel { sack: pool.store(Extra { ack: carried, snd_nxt: segment.seq }), ..packet }
+}
+
+/// The segment in a packet and the acknowledgement that it carries; frees its place in the pool.
+pub fn unpack_carrier(
+    packet: &Parcel,
+    header_bytes: u32,
+    pool: &mut SackPool,
+) -> (Segment, Option<AckSegment>) {
+    let carried = pool.carried(packet).copied();
+    pool.release(packet);
+    let options = carried.as_ref().map_or(0, sack_bytes);
+    (unpack_segment(packet, header_bytes + options), carried)
 }
 
 /// The ACK in a packet, if it has neither a flag nor blocks. `unpack_ack` gives the same.
@@ -416,33 +469,32 @@ pub fn unpack_plain_ack(packet: &Parcel, scale: u32) -> Option<AckSegment> {
 /// The ACK in a packet; frees its blocks.
 #[inline]
 pub fn unpack_ack(packet: &Parcel, scale: u32, pool: &mut SackPool) -> AckSegment {
-    let extra = match packet.sack {
-        NO_SACK => {
-            Extra { sacks: [(0, 0); MAX_SACK_BLOCKS], sack_count: 0, one_way: None, accecn: None }
-        }
-        index => {
-            pool.free.push(index);
-            pool.extras[index as usize]
-        }
-    };
-    AckSegment {
+    let plain = AckSegment {
         ack: packet.seq,
         echo: packet.stamp,
         window: u64::from(packet.window >> 16) << scale,
-        sacks: extra.sacks,
-        sack_count: extra.sack_count,
+        sacks: [(0, 0); MAX_SACK_BLOCKS],
+        sack_count: 0,
         ace: ace(packet),
-        accecn: extra.accecn,
+        accecn: None,
         ecn: packet.ds.ecn(),
-        one_way: extra.one_way,
+        one_way: None,
         syn: packet.kind & kind::SYN != 0,
         stamp: Millis(packet.window as u16),
+    };
+    if packet.sack == NO_SACK {
+        return plain;
     }
+    pool.free.push(packet.sack);
+    let AckSegment { sacks, sack_count, accecn, one_way, .. } =
+        pool.extras[packet.sack as usize].ack;
+    AckSegment { sacks, sack_count, accecn, one_way, ..plain }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::Span;
 
     #[test]
     fn a_packet_takes_half_a_cache_line_and_its_slip_less() {

@@ -1,8 +1,8 @@
 //! The simulator with a list of events, one after another, in the order that lib.rs describes.
 //! Simple and slow, it is the reference for the windows.
 
+use crate::ends::Path;
 use crate::headers;
-use crate::host::Path;
 use crate::inbox::{Sender, lot};
 use crate::jitter::Jitter;
 use crate::payload::{Parcel, Slip};
@@ -160,7 +160,11 @@ impl<'a> Plain<'a> {
             plain.enter_rate_change(link, Time::ZERO);
         }
         for (host, flow) in scenario.flows.iter().enumerate() {
-            plain.enter(Time(flow.start_ns), Turn::Source(host as u32));
+            let first = match flow.traffic {
+                Traffic::Requests { .. } => Turn::FarEnd(host as u32),
+                _ => Turn::Source(host as u32),
+            };
+            plain.enter(Time(flow.start_ns), first);
         }
         plain
     }

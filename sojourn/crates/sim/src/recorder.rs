@@ -4,7 +4,8 @@
 //! histograms are emptied then, counters are copied then and subtracted at the end. The crate
 //! `tables` declares tables and columns.
 
-use crate::host::{Counters, Host};
+use crate::ends::Counters;
+use crate::host::Host;
 use crate::payload::Slip;
 use crate::scenario::Scenario;
 use link::{Departure, Link, Ring, RingCounters};

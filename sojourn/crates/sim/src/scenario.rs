@@ -257,6 +257,20 @@ pub enum Traffic<T = TcpParams> {
         /// The endpoints.
         tcp: T,
     },
+    /// Requests over one kept TCP connection: the far end asks, the source answers, and after a
+    /// pause the far end asks again.
+    Requests {
+        /// Application bytes of each request.
+        request_bytes: Draw,
+        /// Application bytes of each answer.
+        bytes: Draw,
+        /// Pause from the end of an answer to the next request, ns.
+        pause_ns: Draw,
+        /// Each end writes whole multiples of this many bytes, except at the end of a message.
+        write_bytes: u64,
+        /// The endpoints.
+        tcp: T,
+    },
     /// Video that adapts to the throughput: segments, each a new TCP connection, at a rate of the
     /// ladder.
     Stream {
@@ -328,6 +342,7 @@ impl<T: Clone> Traffic<T> {
             }
             Traffic::Bulk { .. }
             | Traffic::Transfers { .. }
+            | Traffic::Requests { .. }
             | Traffic::Stream { .. }
             | Traffic::Udp { .. }
             | Traffic::Ping { .. }
@@ -344,6 +359,7 @@ impl<T> Traffic<T> {
             Traffic::Bulk { .. } => TrafficKind::Bulk,
             Traffic::Transfers { objects: Some(_), .. } => TrafficKind::Web,
             Traffic::Transfers { .. } => TrafficKind::Transfers,
+            Traffic::Requests { .. } => TrafficKind::Requests,
             Traffic::Stream { .. } => TrafficKind::Stream,
             Traffic::Udp { .. } => TrafficKind::Udp,
             Traffic::Call => TrafficKind::Call,
@@ -358,7 +374,7 @@ impl<T> Traffic<T> {
     pub fn finite(&self) -> bool {
         match self {
             Traffic::Bulk { bytes, .. } => bytes.is_some(),
-            Traffic::Transfers { .. } | Traffic::Stream { .. } => true,
+            Traffic::Transfers { .. } | Traffic::Requests { .. } | Traffic::Stream { .. } => true,
             Traffic::Udp { .. }
             | Traffic::Call
             | Traffic::Ping { .. }
@@ -373,6 +389,7 @@ impl<T> Traffic<T> {
         match self {
             Traffic::Bulk { tcp, .. }
             | Traffic::Transfers { tcp, .. }
+            | Traffic::Requests { tcp, .. }
             | Traffic::Stream { tcp, .. } => Some(tcp),
             Traffic::Udp { .. }
             | Traffic::Call
@@ -388,6 +405,7 @@ impl<T> Traffic<T> {
         match self {
             Traffic::Bulk { tcp, .. }
             | Traffic::Transfers { tcp, .. }
+            | Traffic::Requests { tcp, .. }
             | Traffic::Stream { tcp, .. } => Some(tcp),
             Traffic::Udp { .. }
             | Traffic::Call
@@ -409,6 +427,15 @@ impl<T> Traffic<T> {
                 objects: *objects,
                 tcp: of(tcp)?,
             },
+            Traffic::Requests { request_bytes, bytes, pause_ns, write_bytes, tcp } => {
+                Traffic::Requests {
+                    request_bytes: request_bytes.clone(),
+                    bytes: bytes.clone(),
+                    pause_ns: pause_ns.clone(),
+                    write_bytes: *write_bytes,
+                    tcp: of(tcp)?,
+                }
+            }
             Traffic::Stream { ladder_bps, segment_ns, ahead_ns, tcp } => Traffic::Stream {
                 ladder_bps: ladder_bps.clone(),
                 segment_ns: *segment_ns,
@@ -442,6 +469,7 @@ impl<T: AsRef<TcpParams>> Traffic<T> {
         match self {
             Traffic::Bulk { tcp, .. }
             | Traffic::Transfers { tcp, .. }
+            | Traffic::Requests { tcp, .. }
             | Traffic::Stream { tcp, .. } => {
                 let tcp = tcp.as_ref();
                 (tcp.mss + tcp.header_bytes, Some(tcp.ack_bytes))

@@ -304,15 +304,16 @@ tables! {
         base_rtt_ns: Option<u64> | "a link on the path never sends it",
     }
 
-    /// Each transfer that was completed, from its first data to the acknowledgement of its last.
+    /// Each transfer that was completed, from its first data to the acknowledgement of its last. Of
+    /// requests, from the client's request to the last byte of the answer.
     transfers {
         /// the flow
         flow: FlowId,
-        /// first data sent
+        /// first data sent; the request written
         start_ns: u64,
-        /// last acknowledgement received
+        /// last acknowledgement received; the whole answer received
         end_ns: u64,
-        /// of the application
+        /// of the application; of the answer
         bytes: u64,
     }
 

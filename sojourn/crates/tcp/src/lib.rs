@@ -37,6 +37,7 @@
 
 mod cc;
 pub mod congestion;
+mod endpoint;
 pub mod own;
 pub mod params;
 mod rack;
@@ -52,6 +53,7 @@ mod xmit;
 
 pub use cc::{Ack, Congestion, CongestionControl, Signal};
 pub use congestion::CongestionKind;
+pub use endpoint::{Endpoint, Outgoing};
 pub use params::TcpParams;
 pub use rate::{LostSegment, RateSample, Repair, Sample, Totals};
 pub use receiver::Receiver;

@@ -15,8 +15,8 @@
 //!
 //! Sources: RFC 5681 §4.2 (delayed ACKs), RFC 2018 (SACK), RFC 2883 (DSACK), RFC 7323 §4.3
 //! (TS.Recent), RFC 3168 §6.1.3 (ECE); Linux net/ipv4/tcp_input.c, whose functions the comments
-//! name. Deviations: data beyond the offered window is accepted. The handshake's RTT replaces
-//! Linux's srtt. Without a handshake, compressed SACKs use twice the least one-way delay, and all
+//! name. Deviations: data beyond the offered window is accepted. At an end that sends no data the
+//! handshake's RTT replaces Linux's srtt. Without a handshake, compressed SACKs use twice the least one-way delay, and all
 //! other uses take the least delay plus that of the first segment. A compressed SACK leaves
 //! tcp_comp_sack_slack_ns late. Linux allows its timer no more than that, and on an idle machine
 //! the timer is that late.
@@ -240,9 +240,7 @@ impl Receiver {
             self.one_way_min = one_way;
         }
 
-        if self.rcv_nxt == 0 {
-            self.window.measure_scaling_ratio();
-        }
+        self.window.measure_rcv_mss(segment.len, self.mss);
         self.window.rcv_rtt_measure_ts(segment, self.mss, one_way, now);
         if segment.seq == self.rcv_nxt {
             return self.on_in_order(segment, at_once, now);
@@ -267,14 +265,18 @@ impl Receiver {
             return Some(self.on_gap_filled(now));
         }
         let rmem = self.ofo.truesize.in_order;
-        self.grow_window(rmem);
+        if segment.len >= self.mss {
+            self.grow_window(rmem);
+        } else if self.window.grow_window_by_short(segment.len, self.mss, rmem) {
+            self.policy.on_window_growth();
+        }
         let due = self.is_ack_due(rmem);
         let ack = if due && self.window.keeps_rcv_wnd(rmem) {
             self.policy.dec_quickack_mode();
             Some(self.send_ack(rmem, now))
         } else if at_once || self.policy.in_quickack_mode() {
             Some(self.acknowledge(rmem, now))
-        } else if due || segment.push {
+        } else if due || segment.push && !self.policy.in_pingpong_mode() {
             Some(self.send_ack(0, now))
         } else {
             if self.pending == Pending::None {
@@ -443,6 +445,50 @@ impl Receiver {
             self.window.init_buffer_space(now);
             self.pending = Pending::None;
         }
+    }
+
+    /// This end has sent the SYN, and the SYN-ACK arrives after `rtt`.
+    pub fn connected(&mut self, rtt: Option<Span>, now: Time) {
+        self.policy.established(rtt, now);
+        self.window.init_buffer_space(now);
+    }
+
+    /// An ACK without data arrives, off the fast path of tcp_rcv_established.
+    pub(crate) fn on_slow_ack(&mut self, ack: &AckSegment) {
+        if self.timestamps {
+            self.window.on_bare_stamp(Millis::at(ack.echo));
+        }
+    }
+
+    /// Whether a SYN-ACK waits for an answer.
+    pub fn is_in_handshake(&self) -> bool {
+        matches!(self.pending, Pending::SynAck { .. })
+    }
+
+    /// The RTT that the receiver knows; zero before the first.
+    pub fn rtt(&self) -> Span {
+        self.policy.rtt()
+    }
+
+    /// This end sends data too, and has measured its RTT.
+    pub fn measured(&mut self, srtt: Span, rto: Span) {
+        if self.handshake.is_some() {
+            self.policy.measured(srtt, rto);
+        }
+    }
+
+    /// The acknowledgement in a segment that this end sends, with or without data. A pending ACK
+    /// needs no packet of its own then (tcp_event_ack_sent).
+    pub fn acknowledge_with(&mut self, segment: &Segment, now: Time) -> AckSegment {
+        let rmem = self.ofo.rmem();
+        let ack = match self.pending {
+            Pending::None => self.send_ack(rmem, now),
+            _ => self.acknowledge(rmem, now),
+        };
+        if segment.len > 0 {
+            self.policy.event_data_sent(now);
+        }
+        ack
     }
 
     /// The due time of the pending ACK, if there is one.

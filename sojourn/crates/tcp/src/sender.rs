@@ -614,6 +614,40 @@ impl Sender {
         }
     }
 
+    /// Whether the SYN has been sent and not been answered.
+    pub(crate) fn awaits_syn_ack(&self) -> bool {
+        self.handshake == Some(Handshake::SynSent)
+    }
+
+    /// Whether an ACK without data differs from the prediction of its header (pred_flags).
+    pub(crate) fn is_off_fast_path(&self, ack: &AckSegment) -> bool {
+        ack.window != self.snd_wnd || ack.sack_count > 0 || ack.ace != 0
+    }
+
+    /// An acknowledgement that repeats an earlier one, in a segment with data: only its window and
+    /// its stamp are new.
+    pub(crate) fn on_window(&mut self, ack: &AckSegment) {
+        if ack.ack == self.una {
+            self.rtt_source.on_ack(ack.stamp);
+            self.update_snd_wnd(ack.ack, ack.window);
+            self.update_limits();
+        }
+    }
+
+    /// The other end has begun the connection, and `ack` answers the SYN-ACK, which left `rtt` ago.
+    #[cold]
+    pub(crate) fn accepted(&mut self, ack: &AckSegment, rtt: Span, now: Time) {
+        self.update_snd_wnd(0, ack.window);
+        self.rtt_source.on_ack(ack.stamp);
+        if rtt > Span::ZERO {
+            self.sample(Time(now.0 - rtt.0), None, 0, now);
+        }
+        if self.rate.is_some() {
+            self.established(now);
+        }
+        self.update_limits();
+    }
+
     /// The time of the next call of `on_deadline`, once `poll` has returned `None`: the expiry of
     /// the timer, or the departure of a paced segment.
     #[inline]

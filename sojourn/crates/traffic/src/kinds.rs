@@ -37,6 +37,9 @@ pub struct KindRecord {
     /// The flow sends without pause, as fast as the path allows: such flows' shares can be
     /// compared.
     pub greedy: bool,
+    /// The flow's messages follow one another over one connection, enough of them for a 99th
+    /// percentile.
+    pub kept: bool,
     /// The flow is speech: its quality is reported as a mean opinion score.
     pub speech: bool,
     /// Linux's engines can send it.
@@ -85,6 +88,9 @@ traffic_kinds! {
     /// Transfers one after another, each a new TCP connection.
     Transfers "transfers": Packets::Segments;
 
+    /// Requests and their answers, one after another, over one kept TCP connection.
+    Requests "requests": Packets::Segments, also: &["rpc", "keepalive", "keep-alive"], kept: true;
+
     /// A browser: pages of many objects over several connections.
     Web "web": Packets::Segments,
         also: &["http", "page", "browser"], in_linux: false;
@@ -130,6 +136,7 @@ const fn plain(kind: TrafficKind, word: &'static str, packets: Packets) -> KindR
         also: &[],
         packets,
         greedy: false,
+        kept: false,
         speech: false,
         in_linux: true,
         in_simulator: true,

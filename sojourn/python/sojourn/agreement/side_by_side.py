@@ -36,7 +36,7 @@ from sojourn.numbers import (
     QueueNumbers,
     Times,
 )
-from sojourn.traffic import is_greedy
+from sojourn.traffic import is_greedy, is_kept
 
 TOLERANCE = 0.05
 FULL_PACKET_BYTES = 1514
@@ -301,6 +301,9 @@ def _transfers(
     took, theirs_took = ours["completion_ms"], theirs["completion_ms"]
     yield _Measure(place, "completion mean", "ms", 0.0, took["mean"], theirs_took["mean"])
     yield _Measure(place, "completion p95", "ms", packet_ms, took["p95"], theirs_took["p95"])
+    if is_kept(one["kind"]):
+        yield _Measure(place, "completion p50", "ms", packet_ms, took["p50"], theirs_took["p50"])
+        yield _Measure(place, "completion p99", "ms", packet_ms, took["p99"], theirs_took["p99"])
 
 
 def _count(

@@ -322,10 +322,12 @@ def _flows(
         if not info.probe:
             members.setdefault(info.group, []).append(flow)
     from sojourn.metrics import LATE_MS
+    from sojourn.traffic import is_kept
 
     shown: list[str] = []
     if any("transfers" in group for group in groups):
-        shown += ["done", "in mean ms", "p95 ms"]
+        asks = any(is_kept(group["kind"]) for group in groups)
+        shown += ["done", "in mean ms", *(["p50 ms", "p95 ms", "p99 ms"] if asks else ["p95 ms"])]
     if any("mos" in group for group in groups):
         shown.append("MOS")
     if any("late_rate" in group for group in groups):
@@ -361,12 +363,14 @@ def _flows(
                 *_waits(group, shown),
             ]
         )
-    spared = ["retransmits", "each", "idle", "done", "n", "kind", "loss %", "RTT mean ms"]
+    spared = ["retransmits", "each", "idle", "done", "n", "kind", "loss %", "RTT mean ms", "p50 ms"]
     return text.fitted(header, rows, spared, left=3)
 
 
 def _waits(group: GroupNumbers[MeanAndInterval[float]], shown: Sequence[str]) -> list[str]:
     """The waiting times of an entry's users, in these columns."""
+    from sojourn.traffic import is_kept
+
     cells = dict.fromkeys(shown, "")
     if "transfers" in group:
         took = group["transfers"]["completion_ms"]
@@ -375,6 +379,8 @@ def _waits(group: GroupNumbers[MeanAndInterval[float]], shown: Sequence[str]) ->
             "in mean ms": text.with_interval(took["mean"]),
             "p95 ms": text.with_interval(took["p95"]),
         }
+        if is_kept(group["kind"]):
+            cells |= {f"{key} ms": text.with_interval(took[key]) for key in ("p50", "p99")}
     if "mos" in group:
         cells["MOS"] = text.with_interval(group["mos"])
     if "late_rate" in group:

@@ -25,6 +25,7 @@ from sojourn.scenario.realised import (
     Ping,
     ProgramTraffic,
     Realised,
+    Requests,
     Stream,
     TraceFrames,
     Transfers,
@@ -312,6 +313,16 @@ def _own_rate(flow: Flow, realised: Realised) -> tuple[float, float]:
             number = objects or 1
             round_s = pause / 1e9 + 2 * number * _propagation_s(flow, realised)
             return 8 * number * size / round_s, min(size, tcp.mss) + tcp.header_bytes
+        case Requests(
+            request_bytes=Draw(mean=request),
+            bytes=Draw(mean=size),
+            pause_ns=Draw(mean=pause),
+            tcp=tcp,
+        ):
+            # Both ends begin with ten segments and double them in each round.
+            rounds = 1 + sum(math.log2(1 + each / tcp.mss / 10) for each in (request, size))
+            round_s = pause / 1e9 + rounds * _propagation_s(flow, realised)
+            return 8 * size / round_s, min(size, tcp.mss) + tcp.header_bytes
         case Stream(ladder_bps=ladder, tcp=tcp):
             return ladder[-1], tcp.mss + tcp.header_bytes
         case Bulk(tcp=tcp):

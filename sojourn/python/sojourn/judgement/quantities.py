@@ -21,7 +21,7 @@ from typing import Literal
 from sojourn.metrics import LATE_MS, Summary, mean_ci95, summary
 from sojourn.numbers import GroupNumbers, QueueNumbers, SeedNumbers
 from sojourn.records import Meta, Run
-from sojourn.traffic import is_greedy
+from sojourn.traffic import is_greedy, is_kept
 
 Role = Literal["felt", "queue", "cost", "context"]
 Read = Callable[[SeedNumbers, QueueNumbers[float] | None], float]
@@ -174,6 +174,8 @@ def _of_group(group: GroupNumbers[float]) -> list[Quantity]:
     name = group["name"]
     found = []
     if "transfers" in group:
+        # A kept connection has many requests, enough for the 99th percentile.
+        more = ("p50", "p99") if is_kept(group["kind"]) else ()
         found += [
             Quantity(
                 f"completion_{key}:{name}",
@@ -181,11 +183,11 @@ def _of_group(group: GroupNumbers[float]) -> list[Quantity]:
                 "ms",
                 "less",
                 _group(name, "transfers", "completion_ms", key),
-                "felt",
+                "context" if key in more else "felt",
                 name,
                 f"{key} ms",
             )
-            for key in ("mean", "p95")
+            for key in ("mean", "p95", *more)
         ]
         # With few completed transfers the completion times alone would mislead.
         read = _group(name, "transfers", "completed")

@@ -125,9 +125,9 @@ class Pin:
 
     protocol: str
     port: int
-    """Port of its far end; a ping's identifier."""
+    """Port of the end that listens; a ping's identifier."""
     back: bool
-    """Whether the packets come from the far end."""
+    """Whether the packets come from that end."""
     queue: int
     """The first is 0."""
 

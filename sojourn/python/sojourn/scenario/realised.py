@@ -21,6 +21,7 @@ from sojourn._core import (
     RateStep,
     Realised,
     Record,
+    Requests,
     Ring,
     StateLoss,
     Stream,
@@ -46,6 +47,7 @@ __all__ = [
     "RateStep",
     "Realised",
     "Record",
+    "Requests",
     "Ring",
     "StateLoss",
     "Stream",
@@ -57,5 +59,5 @@ __all__ = [
     "Video",
 ]
 
-Traffic: TypeAlias = Bulk | Transfers | Stream | Udp | Ping | Video | ProgramTraffic
+Traffic: TypeAlias = Bulk | Transfers | Requests | Stream | Udp | Ping | Video | ProgramTraffic
 """The traffic of a flow."""

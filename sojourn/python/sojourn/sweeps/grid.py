@@ -34,6 +34,7 @@ ORDER = (
     *("ping_p95", "completion_mean", "completion_p95", "mos", "late", "goodput", "goodput_other"),
     *("own_goodput", "jain", "ping_loss", "utilisation", "sojourn_mean", "sojourn_p95", "ping_mean"),
     *("ping_p50", "sojourn_p50", "sojourn_p99", "drops", "drop_rate", "marks", "completed"),
+    *("completion_p50", "completion_p99"),
     "ping_idle",
 )  # fmt: skip
 """Keys of quantities without their flow, the most important first."""

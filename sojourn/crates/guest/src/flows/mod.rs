@@ -7,6 +7,7 @@
 mod conversation;
 mod datagrams;
 mod probes;
+mod requests;
 mod tcp;
 
 use std::io;
@@ -14,7 +15,7 @@ use std::net::SocketAddr;
 
 use probe::Clock;
 use probe::icmp::EchoListener;
-use probe::sys::Interest;
+use probe::sys::{Event, Interest};
 use serde_json::{Value, json};
 use units::Rng;
 
@@ -25,6 +26,7 @@ use crate::recorded::Tables;
 use conversation::Conversation;
 use datagrams::Datagrams;
 use probes::Probes;
+use requests::Requests;
 use tcp::Tcp;
 
 /// A flow in a run.
@@ -59,6 +61,7 @@ impl Jitter {
 
 enum Kind {
     Tcp(Box<Tcp>),
+    Requests(Box<Requests>),
     Datagrams(Box<Datagrams>),
     Probes(Box<Probes>),
     Conversation(Box<Conversation>),
@@ -72,6 +75,7 @@ impl Flow {
             Traffic::Bulk { .. } | Traffic::Transfers { .. } => {
                 Kind::Tcp(Box::new(Tcp::open(context, index)?))
             }
+            Traffic::Requests { .. } => Kind::Requests(Box::new(Requests::open(context, index)?)),
             Traffic::Udp { .. } | Traffic::Video { .. } => {
                 Kind::Datagrams(Box::new(Datagrams::open(context, index)?))
             }
@@ -123,6 +127,7 @@ impl Flow {
                 }
                 (result, None)
             }
+            Kind::Requests(requests) => (requests.next(context), None),
             Kind::Datagrams(datagrams) => {
                 let (result, next) = datagrams.send(context, due);
                 (result, Some(next))
@@ -152,16 +157,19 @@ impl Flow {
 
     /// Takes a sample of the connection.
     pub fn sample(&mut self, tables: &mut Tables, now: i64) {
-        if let Kind::Tcp(tcp) = &mut self.kind {
-            let result = tcp.sample(tables, now);
-            self.note(result);
-        }
+        let result = match &mut self.kind {
+            Kind::Tcp(tcp) => tcp.sample(tables, now),
+            Kind::Requests(requests) => requests.sample(tables, now),
+            Kind::Datagrams(_) | Kind::Probes(_) => return,
+        };
+        self.note(result);
     }
 
     /// Handles an event of the listening socket.
     pub fn on_listener(&mut self, context: &mut Context) {
         let result = match &mut self.kind {
             Kind::Tcp(tcp) => tcp.accept(context),
+            Kind::Requests(requests) => requests.accept(context),
             Kind::Probes(probes) => probes.turn_round(context),
             Kind::Datagrams(_) | Kind::Conversation(_) => Ok(()),
         };
@@ -169,9 +177,9 @@ impl Flow {
     }
 
     /// Handles an event of the sending end.
-    pub fn on_sender(&mut self, context: &mut Context, closed: bool) {
+    pub fn on_sender(&mut self, context: &mut Context, event: &Event) {
         let result = match &mut self.kind {
-            Kind::Tcp(tcp) => match tcp.on_sender(context, closed) {
+            Kind::Tcp(tcp) => match tcp.on_sender(context, event.closed) {
                 Ok(true) if !self.stopped => {
                     tcp.rest(context, 0);
                     Ok(())
@@ -185,6 +193,7 @@ impl Flow {
                     Err(error)
                 }
             },
+            Kind::Requests(requests) => requests.on_server(event),
             Kind::Probes(probes) => probes.on_replies(context),
             Kind::Conversation(conversation) => {
                 conversation.drain_leaving(&context.clock);
@@ -196,9 +205,10 @@ impl Flow {
     }
 
     /// Handles an event of the receiving end.
-    pub fn on_receiver(&mut self, context: &mut Context, closed: bool) {
+    pub fn on_receiver(&mut self, context: &mut Context, event: &Event) {
         let result = match &mut self.kind {
-            Kind::Tcp(tcp) => tcp.on_receiver(closed),
+            Kind::Tcp(tcp) => tcp.on_receiver(event.closed),
+            Kind::Requests(requests) => requests.on_client(context, event),
             Kind::Datagrams(datagrams) => datagrams.receive(context),
             Kind::Conversation(conversation) => {
                 conversation.drain_reaching(&context.clock);
@@ -228,6 +238,7 @@ impl Flow {
     pub fn finish(self, tables: &mut Tables) -> Value {
         let mut summary = match self.kind {
             Kind::Tcp(tcp) => tcp.finish(),
+            Kind::Requests(requests) => requests.finish(),
             Kind::Datagrams(datagrams) => datagrams.finish(tables),
             Kind::Probes(probes) => probes.finish(tables),
             Kind::Conversation(conversation) => conversation.finish(tables),

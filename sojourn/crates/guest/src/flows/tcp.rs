@@ -45,7 +45,7 @@ pub struct Tcp {
 
 /// Counters of the connections that have ended.
 #[derive(Clone, Copy, Default)]
-struct Totals {
+pub(super) struct Totals {
     retrans_segments: i64,
     bytes_acked: i64,
     bytes_sent: i64,
@@ -57,7 +57,7 @@ struct Totals {
 }
 
 impl Totals {
-    fn with(self, info: &TcpInfo) -> Totals {
+    pub fn with(self, info: &TcpInfo) -> Totals {
         Totals {
             retrans_segments: self.retrans_segments + i64::from(info.total_retrans_segments),
             bytes_acked: self.bytes_acked + info.bytes_acked as i64,
@@ -241,45 +241,11 @@ impl Tcp {
     pub fn sample(&mut self, tables: &mut Tables, now: i64) -> io::Result<()> {
         let info = self.sender.as_ref().map(TcpInfo::of).transpose()?;
         let far = self.receiver.as_ref().map(TcpInfo::of).transpose()?;
-        let totals = info.as_ref().map_or(self.past, |info| self.past.with(info));
-        let moment = |of: fn(&TcpInfo) -> u64| info.as_ref().map_or(-1, |info| of(info) as i64);
-        let received = self.received + far.as_ref().map_or(0, received);
         tables.tcp.push(tcp::Row {
             t_ns: now,
             flow: self.index as i64,
-            state: moment(|i| i.state.into()),
-            ca_state: moment(|i| i.ca_state.into()),
-            cwnd_segments: moment(|i| i.cwnd_segments.into()),
-            ssthresh_segments: moment(|i| i.ssthresh_segments.into()),
-            snd_mss_bytes: moment(|i| i.snd_mss_bytes.into()),
-            srtt_us: moment(|i| i.srtt_us.into()),
-            rttvar_us: moment(|i| i.rttvar_us.into()),
-            min_rtt_us: moment(|i| i.min_rtt_us.into()),
-            rto_us: moment(|i| i.rto_us.into()),
-            unacked_segments: moment(|i| i.unacked_segments.into()),
-            sacked_segments: moment(|i| i.sacked_segments.into()),
-            lost_segments: moment(|i| i.lost_segments.into()),
-            retrans_segments: moment(|i| i.retrans_segments.into()),
-            reordering_segments: moment(|i| i.reordering_segments.into()),
-            inflight_bytes: moment(|i| i.inflight_bytes()),
-            pacing_rate_bytes_s: moment(|i| i.pacing_rate_bytes_s),
-            delivery_rate_bytes_s: moment(|i| i.delivery_rate_bytes_s),
-            notsent_bytes: moment(|i| i.notsent_bytes.into()),
-            snd_wnd_bytes: moment(|i| i.snd_wnd_bytes.into()),
-            busy_us: moment(|i| i.busy_us),
-            rwnd_limited_us: moment(|i| i.rwnd_limited_us),
-            sndbuf_limited_us: moment(|i| i.sndbuf_limited_us),
-            rcv_space_bytes: far.map_or(-1, |far| i64::from(far.rcv_space_bytes)),
-            total_retrans_segments: totals.retrans_segments,
-            bytes_acked: totals.bytes_acked,
-            bytes_sent: totals.bytes_sent,
-            bytes_retrans: totals.bytes_retrans,
-            data_segs_out: totals.data_segs_out,
-            delivered_segments: totals.delivered_segments,
-            delivered_ce_segments: totals.delivered_ce_segments,
-            timeouts: totals.timeouts,
-            received_bytes: received as i64,
             completed: self.completed as i64,
+            ..row([info.as_ref(), far.as_ref()], self.past, self.received)
         });
         if let Some(info) = info {
             self.last = info;
@@ -289,14 +255,64 @@ impl Tcp {
 
     /// Returns its summary.
     pub fn finish(self) -> Value {
-        json!({
-            "kind": "tcp",
-            "congestion": self.options.congestion,
-            "connections": self.connections,
-            "ecn": self.last.options & 8 != 0,
-            "snd_mss_bytes": self.last.snd_mss_bytes,
-            "timeouts_known": self.last.total_rto.is_some(),
-        })
+        summary(&self.options, self.connections, &self.last)
+    }
+}
+
+/// The summary of a flow, of whose sender `last` is the latest state.
+pub(super) fn summary(options: &Options, connections: u64, last: &TcpInfo) -> Value {
+    json!({
+        "kind": "tcp",
+        "congestion": options.congestion,
+        "connections": connections,
+        "ecn": last.options & 8 != 0,
+        "snd_mss_bytes": last.snd_mss_bytes,
+        "timeouts_known": last.total_rto.is_some(),
+    })
+}
+
+/// A row of the present connection: its sender and the far end. Earlier connections have the
+/// counters `past` and have delivered `before` bytes.
+pub(super) fn row([info, far]: [Option<&TcpInfo>; 2], past: Totals, before: u64) -> tcp::Row {
+    let totals = info.map_or(past, |info| past.with(info));
+    let moment = |of: fn(&TcpInfo) -> u64| info.map_or(-1, |info| of(info) as i64);
+    let received = before + far.map_or(0, received);
+    tcp::Row {
+        t_ns: 0,
+        flow: 0,
+        state: moment(|i| i.state.into()),
+        ca_state: moment(|i| i.ca_state.into()),
+        cwnd_segments: moment(|i| i.cwnd_segments.into()),
+        ssthresh_segments: moment(|i| i.ssthresh_segments.into()),
+        snd_mss_bytes: moment(|i| i.snd_mss_bytes.into()),
+        srtt_us: moment(|i| i.srtt_us.into()),
+        rttvar_us: moment(|i| i.rttvar_us.into()),
+        min_rtt_us: moment(|i| i.min_rtt_us.into()),
+        rto_us: moment(|i| i.rto_us.into()),
+        unacked_segments: moment(|i| i.unacked_segments.into()),
+        sacked_segments: moment(|i| i.sacked_segments.into()),
+        lost_segments: moment(|i| i.lost_segments.into()),
+        retrans_segments: moment(|i| i.retrans_segments.into()),
+        reordering_segments: moment(|i| i.reordering_segments.into()),
+        inflight_bytes: moment(|i| i.inflight_bytes()),
+        pacing_rate_bytes_s: moment(|i| i.pacing_rate_bytes_s),
+        delivery_rate_bytes_s: moment(|i| i.delivery_rate_bytes_s),
+        notsent_bytes: moment(|i| i.notsent_bytes.into()),
+        snd_wnd_bytes: moment(|i| i.snd_wnd_bytes.into()),
+        busy_us: moment(|i| i.busy_us),
+        rwnd_limited_us: moment(|i| i.rwnd_limited_us),
+        sndbuf_limited_us: moment(|i| i.sndbuf_limited_us),
+        rcv_space_bytes: far.map_or(-1, |far| i64::from(far.rcv_space_bytes)),
+        total_retrans_segments: totals.retrans_segments,
+        bytes_acked: totals.bytes_acked,
+        bytes_sent: totals.bytes_sent,
+        bytes_retrans: totals.bytes_retrans,
+        data_segs_out: totals.data_segs_out,
+        delivered_segments: totals.delivered_segments,
+        delivered_ce_segments: totals.delivered_ce_segments,
+        timeouts: totals.timeouts,
+        received_bytes: received as i64,
+        completed: 0,
     }
 }
 
@@ -309,13 +325,13 @@ fn received(info: &TcpInfo) -> u64 {
 /// States in which the far end has sent a FIN: TIME_WAIT, CLOSE_WAIT, LAST_ACK, CLOSING.
 const ENDED: [u8; 4] = [6, 8, 9, 11];
 
-fn options(tcp: &plan::Tcp, ds: u8) -> Options {
+pub(super) fn options(tcp: &plan::Tcp, ds: u8) -> Options {
     let tcp = tcp.clone();
     Options { congestion: tcp.congestion, mss: tcp.mss, window_bytes: tcp.window_bytes, ds }
 }
 
 /// Fails if this kernel does not have a congestion control.
-fn known(name: &str, flow: &plan::Flow) -> io::Result<()> {
+pub(super) fn known(name: &str, flow: &plan::Flow) -> io::Result<()> {
     let options = Options { congestion: Some(name.to_string()), ..Options::default() };
     // Listening at port 0 of a local address always works; the socket is closed at once.
     Listener::new(std::net::SocketAddr::new(flow.from.address, 0), &options).map(drop)

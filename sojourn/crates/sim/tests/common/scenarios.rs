@@ -204,6 +204,15 @@ fn of_kind(kind: TrafficKind) -> BoxedStrategy<Traffic> {
                 .boxed()
         }
         TrafficKind::Transfers => transfers(None).boxed(),
+        TrafficKind::Requests => any_tcp()
+            .prop_map(|tcp| Traffic::Requests {
+                request_bytes: Draw::Pareto { mean: 2_000, shape: 1.5 },
+                bytes: Draw::Pareto { mean: 20_000, shape: 1.5 },
+                pause_ns: Draw::Exponential { mean: 50 * MS },
+                write_bytes: tcp.mss.into(),
+                tcp,
+            })
+            .boxed(),
         TrafficKind::Web => (1u32..6).prop_flat_map(move |n| transfers(Some(n))).boxed(),
         TrafficKind::Stream => (any_tcp(), 20u64..400)
             .prop_map(|(tcp, ms)| Traffic::Stream {

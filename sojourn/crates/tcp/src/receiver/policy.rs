@@ -18,6 +18,9 @@ use units::{Span, Time};
 pub struct AckPolicy {
     /// Quick ACKs that remain (icsk_ack.quick).
     quick: u32,
+    /// Data has left this end within the ato of an arrival, so an ACK waits for data to carry it
+    /// (inet_csk_in_pingpong_mode).
+    pingpong: bool,
     /// TCP_MAX_QUICKACKS.
     max_quickacks: u32,
     tick: u64,
@@ -39,9 +42,9 @@ pub struct AckPolicy {
     lrcvtime: Time,
     /// The lower bound of the RTO, ns.
     min_rto: u64,
-    /// The handshake's RTT, ns.
+    /// The handshake's RTT, or SRTT if this end sends data too, ns.
     rtt: u64,
-    /// The RTO that follows from the handshake's RTT, ns: whole ticks. A pause longer than this
+    /// The RTO that follows from that RTT, ns: whole ticks. A pause longer than this
     /// starts quick-ACK mode, because the sender may be in slow start again.
     rto: u64,
 }
@@ -54,6 +57,7 @@ impl AckPolicy {
         let ato_max = (params.acks.delayed_ack_max_ns / tick).max(ato_min);
         AckPolicy {
             quick: 0,
+            pingpong: false,
             max_quickacks: params.acks.quick_acks,
             tick,
             ato_min,
@@ -71,13 +75,26 @@ impl AckPolicy {
     /// tcp_in_quickack_mode: each segment is acknowledged at once.
     #[inline]
     pub fn in_quickack_mode(&self) -> bool {
-        self.quick > 0
+        self.quick > 0 && !self.pingpong
+    }
+
+    /// inet_csk_in_pingpong_mode: data is expected to carry the next ACK.
+    #[inline]
+    pub fn in_pingpong_mode(&self) -> bool {
+        self.pingpong
+    }
+
+    /// tcp_event_data_sent: data leaves this end.
+    pub fn event_data_sent(&mut self, now: Time) {
+        let ticks = now.0 / self.tick - self.lrcvtime.0 / self.tick;
+        self.pingpong |= ticks < self.ato;
     }
 
     /// tcp_enter_quickack_mode: at least this many quick ACKs, and the least ato.
     #[cold]
     pub fn enter_quickack_mode(&mut self, quick: u32) {
         self.quick = self.quick.max(quick);
+        self.pingpong = false;
         self.ato = self.ato_min;
     }
 
@@ -157,8 +174,13 @@ impl AckPolicy {
         false
     }
 
-    /// tcp_delack_timer_handler: no segment came before the delayed ACK left, so the ato doubles.
+    /// tcp_delack_timer_handler: no segment came before the delayed ACK left, so the ato doubles. If
+    /// data was expected to carry the ACK, this expectation ends instead.
     pub fn on_delack_timeout(&mut self) {
+        if std::mem::take(&mut self.pingpong) {
+            self.ato = self.ato_min;
+            return;
+        }
         self.ato = (2 * self.ato).min((self.rto / self.tick).max(self.ato_min)).min(self.ato_max);
     }
 
@@ -172,7 +194,7 @@ impl AckPolicy {
         Span(self.ato.min(bound).min(self.delay_max) * self.tick)
     }
 
-    /// The handshake's RTT.
+    /// The RTT: the handshake's, or that of this end's own data.
     pub fn rtt(&self) -> Span {
         Span(self.rtt)
     }
@@ -183,6 +205,11 @@ impl AckPolicy {
         if let Some(rtt) = rtt {
             self.set_rtt(rtt);
         }
+    }
+
+    /// This end sends data too, and has measured its RTT.
+    pub fn measured(&mut self, srtt: Span, rto: Span) {
+        (self.rtt, self.rto) = (srtt.0, rto.0.div_ceil(self.tick) * self.tick);
     }
 
     fn set_rtt(&mut self, rtt: Span) {

@@ -12,7 +12,7 @@
 
 use crate::params::RightSizing;
 use crate::{Millis, Segment, TcpParams};
-use units::{Span, Time, whole};
+use units::{Span, Time, memory, whole};
 
 /// The receive window and its growth. Positions are bytes of the stream; `rmem` is the number of
 /// bytes of the buffer in use (sk_rmem_alloc).
@@ -30,6 +30,8 @@ pub struct Window {
     /// first segment will show.
     scaling_ratio: f64,
     measured_scaling_ratio: f64,
+    /// The largest payload so far (icsk_ack.rcv_mss).
+    rcv_mss: u32,
     /// The window of an empty buffer, bytes (tcp_full_space).
     full_space: u64,
     /// The window of a buffer with one segment in order, and the bytes that this segment uses.
@@ -65,6 +67,10 @@ pub struct Window {
 
 /// The largest buffer that a program may request (net.core.rmem_max), bytes.
 const RMEM_MAX: u64 = 212_992;
+/// The largest payload that is assumed before the first segment, bytes (tcp_initialize_rcv_mss).
+const LEAST_RCV_MSS: u32 = 536;
+/// The payload of the smallest segment that may open the window, bytes (tcp_event_data_recv).
+const GROWING: u64 = 128;
 /// A microsecond, ns.
 const MICRO: u64 = 1_000;
 /// No sample yet: longer than any RTT, and short enough to be added to.
@@ -105,6 +111,7 @@ impl Window {
             right_sizing: params.buffers.right_sizing,
             scaling_ratio,
             measured_scaling_ratio,
+            rcv_mss: LEAST_RCV_MSS,
             full_space: space,
             segment_space: 0,
             segment_rmem,
@@ -140,10 +147,24 @@ impl Window {
         self.syn_window
     }
 
-    /// tcp_measure_rcv_mss: the first segment shows how much of its truesize is data.
+    /// tcp_measure_rcv_mss: a segment that is larger than all earlier ones shows how much of its
+    /// truesize is data.
+    #[inline]
+    pub fn measure_rcv_mss(&mut self, len: u32, mss: u32) {
+        if len > self.rcv_mss {
+            self.measure_scaling_ratio(len, mss);
+        }
+    }
+
     #[cold]
-    pub fn measure_scaling_ratio(&mut self) {
-        self.scaling_ratio = self.measured_scaling_ratio;
+    fn measure_scaling_ratio(&mut self, len: u32, mss: u32) {
+        self.rcv_mss = len;
+        if len >= mss {
+            self.scaling_ratio = self.measured_scaling_ratio;
+        } else if self.may_grow {
+            let share = (u64::from(len) << 8) / memory::segment(len.into());
+            self.scaling_ratio = share as f64 / 256.0;
+        }
         self.measure_space();
         self.rcv_ssthresh = self.rcv_ssthresh.min(self.full_space);
     }
@@ -232,10 +253,35 @@ impl Window {
         if self.rcv_ssthresh >= self.full_space {
             return false;
         }
+        self.grow_by(2 * u64::from(self.advmss), rmem)
+    }
+
+    /// tcp_grow_window for a segment shorter than the MSS. If data is a small share of its buffer,
+    /// the window opens by less, and not at all once it is large (__tcp_grow_window).
+    #[cold]
+    pub fn grow_window_by_short(&mut self, len: u32, mss: u32, rmem: u64) -> bool {
+        let len = u64::from(len);
+        if len < GROWING {
+            return false;
+        }
+        let mut truesize = part(memory::segment(len), self.scaling_ratio);
+        if truesize <= len {
+            return self.grow_window(rmem);
+        }
+        let mut window = part(self.rcvbuf_max, self.scaling_ratio) / 2;
+        truesize /= 2;
+        while truesize > len {
+            (truesize, window) = (truesize / 2, window / 2);
+        }
+        self.rcv_ssthresh <= window && self.grow_by(2 * len.max(mss.into()), rmem)
+    }
+
+    #[inline]
+    fn grow_by(&mut self, bytes: u64, rmem: u64) -> bool {
         let most = self.free_space(rmem);
         let grow_window = self.rcv_ssthresh < most;
         if grow_window {
-            self.rcv_ssthresh = most.min(self.rcv_ssthresh + 2 * u64::from(self.advmss));
+            self.rcv_ssthresh = most.min(self.rcv_ssthresh + bytes);
         }
         grow_window
     }
@@ -263,12 +309,19 @@ impl Window {
             }
         }
         if segment.echo != self.tsecr
-            && segment.len >= mss
             && let Some(echo) = segment.echo
         {
             self.tsecr = segment.echo;
-            self.rcv_rtt_update(Millis::at(now).since(echo), true);
+            if segment.len >= mss {
+                self.rcv_rtt_update(Millis::at(now).since(echo), true);
+            }
         }
+    }
+
+    /// An ACK without data echoes this stamp, off the fast path. A segment that echoes the same
+    /// stamp later gives no sample.
+    pub fn on_bare_stamp(&mut self, echo: Millis) {
+        self.tsecr = Some(echo);
     }
 
     #[inline]
@@ -406,7 +459,7 @@ mod tests {
         });
         let half = sizes.with(|p| p.buffers.receive_window_fraction = 0.5);
         let mut window = Window::new(&half, 1832);
-        window.measure_scaling_ratio();
+        window.measure_rcv_mss(1000, 1000);
         window
     }
 

@@ -19,7 +19,7 @@ from sojourn.engine.kernel.observed.histogram import Histogram
 from sojourn.engine.kernel.observed.links import Drops, ObservedLink
 from sojourn.engine.kernel.observed.samples import Window, edges_of, joined
 from sojourn.records import nothing
-from sojourn.scenario.realised import Realised
+from sojourn.scenario.realised import Realised, Requests
 
 
 def tables(realised: Realised, archive: Archive) -> Tables:
@@ -31,7 +31,7 @@ def tables(realised: Realised, archive: Archive) -> Tables:
     base_rtts = realised.base_rtts_ns
     window = links[0].window
     queue_edges, flow_edges = edges_of(record.queue_ns, end), edges_of(record.flow_ns, end)
-    lost = _lost_of_flows(links, window)
+    lost = _lost_of_flows(links, realised, window)
     rtt = Histogram()
     for flow in flows:
         rtt.add(flow.number, flow.rtts)
@@ -90,14 +90,23 @@ def _with_bins(result: Columns, archive: Archive, name: str, owners: Ints | None
     return {title: column[order] for title, column in both.items()}
 
 
-def _lost_of_flows(links: Sequence[ObservedLink], window: Window) -> dict[int, int]:
+def _lost_of_flows(
+    links: Sequence[ObservedLink], realised: Realised, window: Window
+) -> dict[int, int]:
     """Data packets that queues and wires dropped, by flow. A lost ACK is not a lost segment."""
+    # Where data flow both ways, some packets of the source are ACKs without data. The last entry is
+    # for packets of no flow, whose number is -1.
+    own = [flow.traffic for flow in realised.flows]
+    empty = np.array(
+        [each.tcp.header_bytes if isinstance(each, Requests) else 0 for each in own] + [0]
+    )
     lost: dict[int, int] = {}
     for link in links:
         if not link.watched:
             continue
         drops = link.drops
         forth = (drops.reverse == 0) & (drops.marked == 0) & window.holds(drops.times)
+        forth &= drops.bytes > empty[drops.flow]
         for flow, many in zip(*np.unique(drops.flow[forth], return_counts=True), strict=True):
             lost[int(flow)] = lost.get(int(flow), 0) + int(many)
     return lost

@@ -65,6 +65,7 @@ from sojourn.scenario.realised import (
     ProgramTraffic,
     RandomLoss,
     Realised,
+    Requests,
     StateLoss,
     Tcp,
 )
@@ -435,7 +436,9 @@ class _Builder:
             queue = link.pinned_to(index)
             assert queue is not None, "a list of queues pins every flow"
             protocol, port = self.ports[index]
-            pinned.append(tc.Pin(protocol, port, back, queue))
+            # The port is that of the end that listens: the far end, but of requests the source.
+            listens = isinstance(self.flows[index].traffic, Requests)
+            pinned.append(tc.Pin(protocol, port, back != listens, queue))
         self._tc(wire.tail, tc.pins(wire.queue.device, pinned))
 
     def _card(self, link: Link, port: Port) -> None:

@@ -12,6 +12,7 @@ from sojourn.scenario.realised import (
     Ping,
     ProgramTraffic,
     Realised,
+    Requests,
     Stream,
     TraceFrames,
     Transfers,
@@ -97,7 +98,7 @@ def _seen_a_second(number: int, realised: Realised) -> float:
     for flow in realised.flows:
         ways = [rates for rates, way in ((forth, flow.path), (back, flow.back)) if number in way]
         traffic = flow.traffic
-        if not isinstance(traffic, Bulk | Transfers | Stream | ProgramTraffic):
+        if not isinstance(traffic, Bulk | Transfers | Requests | Stream | ProgramTraffic):
             sent += len(ways) * _sent_a_second(traffic)
             continue
         passed = [at for at in flow.path if _most_bps(links[at])] or [number]
@@ -133,7 +134,7 @@ def _sent_a_second(traffic: Ping | Udp | Video) -> float:
     raise AssertionError(f"no kind of traffic: {traffic}")
 
 
-def _mean_packet(traffic: Bulk | Transfers | Stream | ProgramTraffic) -> float:
+def _mean_packet(traffic: Bulk | Transfers | Requests | Stream | ProgramTraffic) -> float:
     """Lower estimate of the mean size of a flow's IP packets on the way forth, bytes; each transfer
     begins and ends with some empty ones."""
     if isinstance(traffic, ProgramTraffic):
