@@ -100,6 +100,48 @@ fn a_control_that_sets_cwnd_itself_keeps_it() {
 }
 
 #[test]
+fn a_window_that_was_not_the_limit_for_an_rto_without_an_ack_falls_half_of_the_way_to_its_use() {
+    // tcp_cwnd_application_limited: the application uses three of 80 segments, and the ACKs stay
+    // away. The loss probe at 2 SRTT + 2 ms arms the timer anew, so that it has not expired when an
+    // RTO has passed since the last ACK. The initial window of 10 counts as used.
+    let script = "
+        @0.31 write 2
+        > seq 70..72
+        @0.512 timer # the probe
+        > seq 71 again
+        @0.595 write 1
+        > seq 72
+        cwnd == 80
+        @0.6 write 1
+        > seq 73
+        cwnd == 45
+        ssthresh == none
+        ";
+    play_application(&with(CongestionKind::Reno), &(WINDOW_OF_40.to_owned() + script));
+    let params = with(CongestionKind::Reno).with(|p| p.growth.initial_ssthresh = Some(8));
+    play_application(
+        &params,
+        "
+        write 10
+        > seq 0..10
+        @0.1 < ack 10
+        write 11
+        > seq 10..21
+        @0.2 < ack 21
+        cwnd == 12
+        @0.21 write 2
+        > seq 21..23
+        @0.412 timer
+        > seq 22 again
+        @0.5 write 1
+        > seq 23
+        cwnd == 11
+        ssthresh == 9 # 12/2 + 12/4
+        ",
+    );
+}
+
+#[test]
 fn a_window_that_is_less_than_half_used_does_not_grow() {
     // tcp_is_cwnd_limited in slow start: cwnd < 2 max_packets_out. Windows of 4, 5 and 6 segments.
     play_application(
