@@ -160,7 +160,7 @@ impl Flow {
         let result = match &mut self.kind {
             Kind::Tcp(tcp) => tcp.sample(tables, now),
             Kind::Requests(requests) => requests.sample(tables, now),
-            Kind::Datagrams(_) | Kind::Probes(_) => return,
+            Kind::Datagrams(_) | Kind::Probes(_) | Kind::Conversation(_) => return,
         };
         self.note(result);
     }
