@@ -46,7 +46,7 @@ def test_a_key_of_another_table_is_answered_with_that_table() -> None:
         "rate is a key of a [[flow]] of kind bulk, udp, onoff or video, and of [bottleneck]"
     )
     assert in_link('cc = "bbr"') == (
-        "congestion is a key of a [[flow]] of kind bulk, transfers, web or stream"
+        "congestion is a key of a [[flow]] of kind bulk, transfers, requests, web or stream"
     )
     assert in_link('congestoin = "bbr"').startswith("did you mean congestion? congestion is a key")
     assert in_link("seed = 3") == "seed is a key of the whole file: write it above the first table"
