@@ -91,7 +91,10 @@ def one_seed(numbers: Mapping[str, float]) -> dict[str, Any]:
         "rtt_ms": {"mean": n["flow rtt"]},
     }
     ring = {"packets": {"mean": n["ring"], "max": n.get("ring max", 3)}} if "ring" in n else None
-    bulk, page = ({"name": name, "goodput_mbps": n[name]} for name in ("bulk", "page"))
+    bulk, page = (
+        {"name": name, "kind": kind, "goodput_mbps": n[name]}
+        for name, kind in (("bulk", "bulk"), ("page", "transfers"))
+    )
     took = {"mean": n["completion"], "p95": n["completion p95"]}
     return {
         "queues": [
@@ -622,7 +625,7 @@ def test_every_case_of_it_has_seeds_that_differ() -> None:
 
 def test_its_labels_differ() -> None:
     labels = [each.theirs.label for variant in whole_set() for each in sides(variant)]
-    assert len(set(labels)) == len(labels) == 842
+    assert len(set(labels)) == len(labels) == 854
 
 
 def test_the_quick_set_is_part_of_it() -> None:

@@ -515,7 +515,10 @@ def test_transfers_are_judged_by_their_completion() -> None:
 def felt() -> list[quantities.Quantity]:
     """Returns all quantities that are declared as felt: those of a whole Run, and those of a
     [[flow]] entry for which every number is known."""
-    group: Any = {key: {} for key in get_annotations(GroupNumbers)} | {"name": "phone"}
+    group: Any = {key: {} for key in get_annotations(GroupNumbers)} | {
+        "name": "phone",
+        "kind": "requests",
+    }
     every = [*quantities.QUANTITY.values(), *quantities._of_group(group)]
     return [each for each in every if each.role == "felt"]
 

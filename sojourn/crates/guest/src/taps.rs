@@ -361,8 +361,12 @@ mod tests {
     #[test]
     fn a_packet_belongs_to_the_flow_whose_port_is_at_the_flows_far_end() {
         let far: IpAddr = "10.0.2.1".parse().unwrap();
-        let ports =
-            HashMap::from([((Protocol::Tcp, 5001), (0, far)), ((Protocol::Icmp, 7), (3, far))]);
+        let near: IpAddr = "10.0.1.1".parse().unwrap();
+        let ports = HashMap::from([
+            ((Protocol::Tcp, 5001), (0, far)),
+            ((Protocol::Icmp, 7), (6, far)),
+            ((Protocol::Tcp, 5002), (5, near)),
+        ]);
         let hosts: [IpAddr; 2] = ["10.0.4.1".parse().unwrap(), "10.0.5.1".parse().unwrap()];
         let hosts = HashMap::from([(hosts, 8), ([hosts[1], hosts[0]], 9)]);
         let flows = Flows { ports, hosts };
@@ -375,6 +379,9 @@ mod tests {
         assert_eq!(of("10.0.1.1", "10.0.2.1", tap::UDP, [40_000, 5001]), -1);
         assert_eq!(of("10.0.1.1", "10.0.3.1", tap::TCP, [40_000, 5001]), -1);
         assert_eq!(of("10.0.1.1", "10.0.2.1", 47, [0, 0]), -1);
+        // The source of requests listens.
+        assert_eq!(of("10.0.2.1", "10.0.1.1", tap::TCP, [40_000, 5002]), 5);
+        assert_eq!(of("10.0.1.1", "10.0.2.1", tap::TCP, [5002, 40_000]), 4);
         // Between the hosts of programs any packet is their flow's.
         assert_eq!(of("10.0.4.1", "10.0.5.1", 47, [0, 0]), 8);
         assert_eq!(of("10.0.5.1", "10.0.4.1", tap::TCP, [5001, 5001]), 9);

@@ -25,7 +25,7 @@ def _time(written: str) -> int:
     callback=options.placed(_time),
     help="The instant, from the beginning of the run: 12.5s.",
 )
-@click.option("--seed", type=int, metavar="N", help="The seed. [default: the first]")
+@options.one(options.VariationOptions, "seed")
 @options.block(options.ProgramOptions)
 @options.block(options.TalkOptions)
 def show(
@@ -37,7 +37,7 @@ def show(
 ) -> None:
     """Show the queues and the senders of a Run at one instant.
 
-    The seed is run again up to the instant, by the engine of the Run. The output has the form of
+    The Run's first seed, or `--seed`, is run again up to the instant by the engine of the Run. The output has the form of
     `tc -s qdisc show` for each queue and of `ss -ti` for each TCP flow. Counters begin with the run,
     warm-up included, as those of Linux do.
 
