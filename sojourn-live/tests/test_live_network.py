@@ -1,4 +1,4 @@
-"""The network of the live tests is as described, and nothing of it remains."""
+"""The network of the live tests works as live_network.py describes, and leaves nothing behind."""
 
 from __future__ import annotations
 

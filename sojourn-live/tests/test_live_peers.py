@@ -114,7 +114,7 @@ def test_without_a_queue_there_is_none_to_look_for(tmp_path: Path) -> None:
     time_ = peers.our_time(ours, theirs)
     assert time_.of(np.array([apart]))[0] == pytest.approx(0, abs=0.02)
     assert time_.rate == pytest.approx(1, abs=1e-3)
-    # A Run that did not watch is compared like any other.
+    # A measurement that ran at another time is not a peer's, so it is compared like any other.
     assert set(peers.watching([ours, theirs, later, ours])) == {1}
     assert peers.watching([theirs, ours]) == {}
     with pytest.raises(UserError, match="in our idle phases"):

@@ -139,7 +139,7 @@ def test_the_reading_is_the_one_that_drop_tail_s_row_chooses() -> None:
 
     tables = [name for name, reading in READINGS.items() if "DT" in reading.rows]
     whole_row = {name for name in tables if fitting(name, "table/DT/") == 5}
-    # The row does not determine which of the two packet sizes was used; the text does.
+    # The row fits with either packet size, so the source's text decides between them.
     assert whole_row == {CHOSEN, "one way, packets of 1540 B"}
     # The chosen reading also fits the rest of the table best.
     assert max(fitting(name, "table/") for name in tables) == fitting(CHOSEN, "table/")

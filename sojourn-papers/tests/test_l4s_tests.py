@@ -85,7 +85,8 @@ def test_the_source_s_goodputs_reproduce_its_claim_only_in_its_order(
 ) -> None:
     said = {one: SAYS[f"video/{one}"] for one in s.VIDEO.variants}
     if not most_in_the_short_queue:
-        # Far less than alone in both queues, but least in the other one.
+        # Both goodputs are far below that of Prague alone, but the lower one is now with the video
+        # in C.
         said |= {"Prague, video in L": 10.0, "Prague, video in C": said["Prague, video in L"]}
 
     class Printed(Evidence):

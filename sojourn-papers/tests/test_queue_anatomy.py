@@ -111,9 +111,9 @@ def test_drops_vanish_above_a_qdisc_of_512_if_windows_end_at_64_kb(quick: Reprod
     for qdisc in (1024, 4096):
         assert drops[qdisc] < 0.05 * drops[512]
 
-    # The peak at 512 also needs a TCP that believes its timers. The receivers' quick ACKs after
-    # each pause shorten RFC 6298's timer, so that it also expires at a short qdisc. Drops rise by
-    # the claim's threshold, retransmissions by far more.
+    # The peak at 512 also needs a TCP that does not detect spurious timeouts. The receivers' quick
+    # ACKs after each pause shorten RFC 6298's timer, so that it also expires at a short qdisc.
+    # Drops rise by the claim's threshold, retransmissions by far more.
     def believed(measure: Measure) -> tuple[float, ...]:
         found = quick.evidence.means(
             studies.qdiscs_within(studies.NARROW_WINDOW, believed=True), measure

@@ -22,7 +22,7 @@ STRANGE: tuple[Any, ...] = (
 def spoil(run: Path, seed: int) -> str:
     """Changes one thing in the Run in this folder; returns its description."""
     rng = random.Random(seed)
-    # Kinds in turn, so that a few dozen seeds cover all.
+    # The kinds of damage take turns, so that a few dozen seeds cover all of them.
     damage = DAMAGES[seed % len(DAMAGES)]
     return f"{damage.__name__.lstrip('_')} {damage(run, rng)}"
 
@@ -131,7 +131,7 @@ def refused_or_read(
     whole: Path, case: int, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Damages a copy of a Run and has a verb read it: the exit status is 0 or 2, and there is no
-    exception. One verb a case, since the others read the same."""
+    exception. One verb is enough for each case, because all verbs read a Run in the same way."""
     spoilt = Path(shutil.copytree(whole, folder / "spoilt"))
     spoil(spoilt, case)
     verbs = (

@@ -68,7 +68,7 @@ class Opened:
         for role in ("slider", "button", "combobox", "textbox", "checkbox", "link"):
             for each in self.page.get_by_role(role).all():
                 if each.is_visible():
-                    # The control's own line; the lines below are of its options.
+                    # The first line describes the control; the lines below it describe its options.
                     own = each.aria_snapshot().splitlines()[0]
                     if not re.search(r'"[^"]+"', own):
                         found.append(own)

@@ -686,7 +686,8 @@ kind = "ping"
 [sweep]
 "bottleneck.qdisc" = ["codel", "red limit 100000 min 8000 max 24000 avpkt 1000 burst 14 bandwidth 4mbit"]
 """
-"""With the stand-in, codel, which draws nothing, is the same on both sides, and red is not."""
+"""codel draws no random numbers, so with the stand-in both sides have the same results for it. For
+red they differ."""
 STOP_NEVER = -1
 
 
@@ -784,7 +785,8 @@ def test_further_seeds_are_kept_with_the_others(
         "they are not overwritten unasked"
     )
     assert "already holds a Run" in capsys.readouterr().err
-    # The remains of a kill before meta.json are not a Run; another scenario is not ours.
+    # A folder whose run was killed before meta.json does not count as a Run. A folder with another
+    # scenario is refused.
     for text, refused in (("", ""), ("title = 'mine'\n", "holds files that are not a Run")):
         for run in (run for side in ("sim", "kernel") for run in Run.find(out / side)):
             whole_text = run.scenario_text

@@ -333,7 +333,7 @@ def answering(greeting: bytes) -> Iterator[str]:
 )
 def test_what_is_no_scheduler_is_told_in_a_sentence(greeting: bytes, tmp_path: Path) -> None:
     (tmp_path / "short.toml").write_text(SCENARIO)
-    # In a process of its own: Dask's remains would print messages at its end.
+    # This needs a separate process: threads that Dask leaves behind print messages when it ends.
     command = [sys.executable, "-m", "sojourn", "run", "short.toml", "-o", "runs", "--cluster"]
     with answering(greeting) as address:
         ended = subprocess.run(

@@ -262,7 +262,7 @@ def test_a_scenario_s_name_need_not_be_utf_8(
     file = folder / os.fsdecode(b"\xfe.toml")
     sound = 'duration = "1 s"\n[bottleneck]\nrate = "1 Mbit/s"\ndelay = "1 ms"\n'
     file.write_text(f'{sound}[[flow]]\nkind = "bulk"\n')
-    # A name that can't be shown gives no title.
+    # The file's name is not valid UTF-8, so it can't be the title.
     assert load(file).title == "untitled"
     for data, reason in ((b"duration = 60", "needs a unit"), (b"\xff", "not UTF-8")):
         file.write_bytes(data)

@@ -306,7 +306,8 @@ def test_labels_become_different_names_of_folders() -> None:
 
 
 def test_runs_go_in_parallel_up_to_the_number_of_jobs(core: Callable[[Core], None]) -> None:
-    # Three must meet before any of them continues; a fourth would be noticed.
+    # Three runs must meet before any of them continues. A fourth one in parallel would break the
+    # barrier.
     meeting = threading.Barrier(3, timeout=60)
     inside: set[int] = set()
     most: list[int] = []
@@ -425,7 +426,8 @@ def test_ctrl_c_is_heeded_in_what_a_hundred_thousand_flows_take(work: Callable[[
         raise StoppedError
 
     former = signal.signal(signal.SIGPROF, handle)
-    # An exception in the callback of a weak reference is swallowed: no garbage of other tests now.
+    # Python ignores an exception in the callback of a weak reference. So no garbage of other tests
+    # may be collected while the signal's handler can raise one.
     gc.collect()
     gc.disable()
     try:

@@ -1,5 +1,5 @@
-"""The one error that a person can act on: the command line's text for it, and that there is no
-second kind."""
+"""UserError is the only error that a user can act on. The tests check how the command line prints
+it, and that no other class has this purpose."""
 
 import importlib
 import inspect

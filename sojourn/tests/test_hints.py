@@ -78,7 +78,8 @@ def test_in_the_long_form_the_table_is_link() -> None:
 
 
 def test_every_key_of_every_table_is_known_in_every_other() -> None:
-    """A hint that guesses names a key of the table, or the table that has the key."""
+    """If a hint guesses the intended key, it names a key of this table, or the table that has the
+    key."""
     tables = _core.scenario_keys()
     everywhere = {key for keys in tables.values() for key in keys}
     places = {

@@ -404,8 +404,8 @@ Worker = class extends Whole {
 const now = performance.now.bind(performance);
 performance.now = () => now() + (window.deaf ? 7000 : 0);
 """
-"""A worker that receives no runs while `deaf` is true. The page then sees 7 s of the 8 s pass after
-which it ends a worker."""
+"""While `deaf` is true, the worker receives no runs, and the page's clock is 7 s ahead. The page
+ends a worker that is silent for 8 s, so the test waits only for one."""
 
 
 @built

@@ -1,5 +1,5 @@
-"""Captures: what is read of them, what they tell, and their packets sent again. Truth is what the
-simulator's tables say of the same run."""
+"""`sojourn look` and `sojourn import` of captures. The captures are of simulated runs, so the tests
+compare the results with the simulator's tables of the same run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ LOADED_S = (6, 14)
 
 
 class Case:
-    """A run of the simulator, and what its capture tells."""
+    """A run of the simulator, and the Run that `look` makes of its capture."""
 
     def __init__(self, folder: Path, qdisc: str, ecn: str) -> None:
         self.run = sojourn.run(scenario.loads(LINE.format(qdisc=qdisc, ecn=ecn)), seeds=1, out=folder / "run")  # fmt: skip

@@ -1,4 +1,5 @@
-"""`sojourn show`: an instant is that of the Run, whose seed is run again up to it."""
+"""`sojourn show` runs a seed of a Run again up to an instant, and prints the state of its queues
+and senders."""
 
 from __future__ import annotations
 

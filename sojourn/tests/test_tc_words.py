@@ -217,7 +217,7 @@ def test_each_of_our_words_is_one_of_tc_s() -> None:
 
 
 def test_each_word_of_tc_s_usage_is_one_of_ours_or_listed() -> None:
-    """Except words of `tc ... help` that are not options: kinds, alternatives, prose."""
+    """The words of `tc ... help` that are not options are left out: kinds, alternatives, prose."""
     usages = dict(zip(kinds(), asked([f"{kind} help" for kind in kinds()]), strict=True))
     found: dict[str, set[str]] = {}
     for kind, usage in usages.items():

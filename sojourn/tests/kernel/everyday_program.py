@@ -1,5 +1,5 @@
-"""What programs of a distribution take for granted, each tried. Prints a line for each: "NAME
-found" or "NAME ERROR"."""
+"""Tries each feature of Linux that programs of a distribution rely on. Prints a line for each:
+"NAME found" or "NAME ERROR"."""
 
 import ctypes
 import os

@@ -26,7 +26,7 @@ def compiled(source: str, folder: Path) -> Path:
 def boot_mode(
     guest: Guest, program: Path, folder: Path, mode: str, seed: int = 1, limit_s: float = 60.0
 ) -> Booted:
-    """Boots a guest with this first program, in this mode of it (init.c)."""
+    """Boots a guest with this program as its first process. init.c lists the modes."""
     folder.mkdir(exist_ok=True)
     added = overlay(program, {"mode": mode.encode()})
     return run(guest, Boot(folder, added, seed=seed, memory_mb=128, pairs=1, wall_limit_s=limit_s))

@@ -1,5 +1,5 @@
-"""What a program must not be able to do. Prints a line for each attempt: "NAME ok ERROR" if it was
-refused, "NAME DONE" if it succeeded."""
+"""Attempts actions that a program in the guest must not be able to do. Prints a line for each
+attempt: "NAME ok ERROR" if it was refused, "NAME DONE" if it succeeded."""
 
 import ctypes
 import os

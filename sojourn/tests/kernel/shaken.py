@@ -18,8 +18,8 @@ MEAN_PAUSE_S = 150e-6
 
 
 def takes_alarms(process: int) -> bool:
-    """Whether its main thread blocks SIGALRM. A process about to become QEMU may block all signals
-    for a moment."""
+    """Whether the process's main thread blocks SIGALRM. A process about to become QEMU may block
+    all signals for a moment."""
     status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
     blocked = next(
         int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigBlk:")

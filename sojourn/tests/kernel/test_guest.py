@@ -273,7 +273,7 @@ def test_the_configuration_has_every_discipline_and_congestion_control_of_a_scen
         if (record.since or (0, 0)) > version_in(release.name)
     }
     assert newer == ({"cake_mq", "dualpi2"} if release is USUAL else set())
-    # Both are in files of other disciplines.
+    # The kernel builds these two with other disciplines, so they have no option of their own.
     always |= {"mq", "cake_mq"}
     for kind in set(QDISCS) - always - ours_alone - newer:
         assert f"CONFIG_NET_SCH_{kind.upper()}=y" in config, kind

@@ -98,8 +98,8 @@ def test_a_connection_is_one_stream_from_its_syn_to_its_fin(lossy: Run) -> None:
 
 
 def test_linux_and_the_simulator_say_the_same(tmp_path: Path, kernel_uml: str) -> None:
-    """Not compared are the clock of time stamps and PSH, which the model sets in its own way, and
-    the windows in a flow's own ACKs."""
+    """Timestamps and PSH are not compared, because the model sets them in its own way. Windows are
+    compared only in the packets of the data's receiver."""
     made = _scenario(1000, **{"record.headers": True, "duration": "2 s", "flow.web.stop": "1.9 s"})
     tables = [
         _run(tmp_path / engine, made, engine).table("headers", 1).filter(pl.col("flow") == "bulk")

@@ -73,8 +73,8 @@ def test_the_totals_of_a_guest_are_what_its_packets_add_up_to(kernel_uml: str) -
 
 
 def test_each_rtt_sample_of_tcp_is_counted_and_a_call_sounds_the_same(kernel_uml: str) -> None:
-    """The same quantity as the simulator's: one sample for each ACK, not a reading of the smoothed
-    RTT in each interval. A call runs beside the flow."""
+    """The guest's RTT is the same quantity as the simulator's: one sample for each ACK, not a
+    reading of the smoothed RTT in each interval. A call runs beside the flow."""
     text = """
 duration = "5 s"
 warmup = "1 s"

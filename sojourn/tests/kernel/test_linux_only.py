@@ -384,8 +384,8 @@ def test_dualpi2_marks_one_queue_and_drops_in_the_other(kernel_73: str, tmp_path
 
 
 def test_dualpi2_keeps_to_its_target(kernel_73: str, tmp_path: Path) -> None:
-    """Packets that belong to no class: PI2 alone, with a target of 15 ms by default, and of 5 ms
-    where it is set."""
+    """Without ECN all packets enter the classic queue, so only PI2 acts. Its target is 15 ms by
+    default, and 5 ms in the second case."""
     for said, ms in (("dualpi2", 15), ("dualpi2 target 5ms", 5)):
         out = tmp_path / said
         text = scenario(said).replace("ecn = true", "ecn = false").replace('"4 s"', '"12 s"')

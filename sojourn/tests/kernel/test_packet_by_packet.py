@@ -62,7 +62,8 @@ def test_a_single_vegas_flow_is_the_kernels(kernel_uml: str, qdisc: str, delay: 
 def test_a_single_flow_of_linux_7_3_is_that_kernels(
     kernel_73: str, qdisc: str, delay: str, congestion: str
 ) -> None:
-    """Its receiver differs from 6.12's in the window and in the times of SACKs."""
+    """The receiver of Linux 7.3 differs from that of 6.12 in the window and in the times of
+    SACKs."""
     label = f"{qdisc}, {congestion}, delay {delay}, count 1"
     assert same_packets(kernel_73, label, {"flow.bulk.profile": "linux-7.3"}) > 10
 
@@ -230,8 +231,8 @@ packets = true
 def test_a_single_flow_that_is_marked_is_the_kernels(
     kernel_uml: str, rate: str, congestion: str
 ) -> None:
-    """Marks in every round: the receiver's answer to CE and CWR, and its time, decide each
-    window."""
+    """Packets are marked in every round trip, so the time and content of the receiver's answers to
+    CE and CWR decide each window."""
     settings = {"bottleneck.rate": rate, "flow.0.congestion": congestion}
     assert marks_of_the_same_packets(kernel_uml, settings) > 200
 
@@ -314,7 +315,8 @@ def test_a_single_flow_that_may_be_marked_and_is_dropped_is_linux_7_3_s(kernel_7
 def test_a_single_flow_with_accurate_feedback_is_linux_7_3_s(
     kernel_73: str, congestion: str, rate: str, delay: str, qdisc: str, least: int
 ) -> None:
-    """The marks that each ACK reports, the times of ACKs, and the room that the option takes."""
+    """Equal packets require that the ACKs report the same marks at the same times, and that
+    AccECN's option takes the same space."""
     settings = {
         "bottleneck.rate": rate,
         "bottleneck.delay": delay,
@@ -561,8 +563,8 @@ def test_a_single_flow_on_a_lossy_wire_is_the_kernels(
 def test_a_single_flow_on_a_wire_that_reorders_sends_the_kernels_packets(
     kernel_uml: str, reorder: str
 ) -> None:
-    """An overtaken segment is sent again once or never: after an undone recovery, its segments are
-    not detected as lost again. ACKs differ earlier (docs/agreement.md)."""
+    """An overtaken segment is retransmitted at most once: after a recovery was undone, RACK does
+    not mark its segments as lost again. The ACKs differ earlier (docs/agreement.md)."""
     changes = {"duration": "9.5 s", "bottleneck.delay": "20 ms"}
     variant = loads(ON_A_WIRE).with_({**changes, "bottleneck.down.reorder": reorder})
     ours, kernels = (
@@ -713,8 +715,8 @@ simulator's, so that a test has fewer than 50 of them, or no pause."""
 def test_a_connection_of_requests_is_the_kernels(
     kernel_uml: str, what: str, congestion: str
 ) -> None:
-    """Both ends send data: which ACKs are carried, when the windows fall in a pause, and which
-    requests are answered at once."""
+    """Both ends send data. Equal packets require that the same data segments carry ACKs, that the
+    windows fall alike in a pause, and that the same requests are acknowledged at once."""
     variant = loads(ASKED).with_({"flow.0.congestion": congestion, **ASKING[what]})
     ours, kernels = (
         sojourn.run_all([variant], engine=engine, seeds=1)[0] for engine in ("sim", kernel_uml)

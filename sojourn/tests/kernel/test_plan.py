@@ -787,7 +787,8 @@ def test_memory_for_rows_is_for_the_packets_that_can_come_not_for_all_that_a_lin
     # whatever the way back could carry.
     narrow = memory_of(**ROWS, duration="80 s", bottleneck__up={"rate": "10 Gbit/s"})
     assert narrow < 400
-    # A stream sends whether or not it passes: in 80 s 400 000 packets, each a row of 160 bytes.
+    # A stream of datagrams sends more than the link carries: in 80 s 400 000 packets, each a row of
+    # 160 bytes.
     flooded = memory_of(
         **ROWS, **{"duration": "80 s", "flow.2.rate": "60 Mbit/s", "flow.2.direction": "down"}
     )

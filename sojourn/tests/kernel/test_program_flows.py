@@ -243,7 +243,8 @@ def test_a_program_that_this_host_lacks_is_named_before_a_guest_starts(tmp_path:
         "no-such-server",
         "/usr/bin/no-such-client",
     ]
-    # What other programs may make in the guest is not known.
+    # Other programs may create these files in the guest, so the check can't tell that they are
+    # missing.
     assert lacking(flow("/tmp/made", "./made")) == []
     assert lacking(flow("made", "made", "env = { PATH = '/tmp:/usr/bin' }")) == []
     (tmp_path / "mine").touch()
@@ -350,7 +351,7 @@ def test_a_flow_has_the_bytes_that_its_programs_count_and_the_same_bytes_twice(
     assert [int(got) for got, _ in rows] == list(sizes)
     # Two round trips for a connection, a request and a byte.
     assert float(rows[0][1]) == pytest.approx(0.080, abs=0.002)
-    # A megabyte at 10 Mbit/s, of whose bytes 1448 in 1500 are payload, and some round trips.
+    # A megabyte at 10 Mbit/s, with 1448 bytes of payload in a packet of 1500, and some round trips.
     assert 0.83 < float(rows[2][1]) < 1.4
     row = first.table("flows", 1).row(0, named=True)
     repeated = row["retransmits"] * 1448
@@ -468,8 +469,8 @@ def test_runs_with_headers_and_sweeps_take_flows_of_programs(
 def test_verify_names_a_program_that_is_another_each_time(
     guest_for_programs: str, allowed: None, tmp_path: Path
 ) -> None:
-    """A file of the host that changes while it is not looked at stands for a program that asks the
-    processor for random numbers."""
+    """The program reads a file of the host that this test changes between the two runs. So the
+    output differs, as with a program that asks the processor for random numbers."""
     seen = tmp_path / "seen"
     seen.mkdir()
     text = LINE.replace("4 s", "1 s") + flow("sleep 9", f"wc -c {seen}/growing")
@@ -505,6 +506,6 @@ def test_an_example_with_a_program_of_debian_runs(
     client = next(one for one in record.programs if one.name.endswith("-client"))
     assert client.status == 0, printed(first, client.name)
     if name == "iperf3":
-        # What iperf3 reads from TCP_INFO is what its packets show.
+        # iperf3's numbers, from TCP_INFO, equal those that its packets show.
         (again,) = re.findall(r" (\d+) +sender", printed(first, client.name))
         assert first.table("flow", 1)["retransmits"].max() == int(again)

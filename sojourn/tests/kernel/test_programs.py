@@ -94,7 +94,7 @@ def test_a_refusal_shows_some_of_many_commands_and_their_number() -> None:
 
 
 class Terminal:
-    """What `work.permit` asks, and the answer."""
+    """Stands in for the terminal that `work.permit` asks. It gives this answer."""
 
     def __init__(self, answer: bool) -> None:
         self.answer, self.asked = answer, 0
@@ -452,7 +452,7 @@ def test_programs_that_ask_the_processor_and_wait_in_loops_give_the_same_bytes_t
     assert all(one.status == 0 for one in record.programs)
     assert str(waits) in record.files
     shown = printed(first, "processor")
-    # Reading the counter takes what reading the clock takes.
+    # Reading the counter takes as long as reading the clock.
     assert "rdtsc after 256 ns, rdtscp later\ncore 0" in shown
     if "programs" in first.meta.conditions and "cpuid are" in first.meta.conditions["programs"]:
         assert "rdrand 0, apic 0\nrdseed 0, rtm 0\nx2apic 0" in shown
