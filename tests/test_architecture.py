@@ -151,7 +151,7 @@ def test_no_crate_of_the_core_depends_on_one_of_another_package() -> None:
     assert all(not CRATES[crate] & live for crate in core)
 
 
-def test_each_test_that_the_page_names_is_there() -> None:
+def test_each_test_that_the_page_names_exists() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     # A test's name is a statement, so it has four words or more.
     named = set(re.findall(r"`((?:[a-z0-9]+_){3,}\w+)`", page))
@@ -166,7 +166,7 @@ def test_each_test_that_the_page_names_is_there() -> None:
     assert named - there == set()
 
 
-def test_the_page_is_short_and_tells_what_additions_took() -> None:
+def test_the_page_is_short_and_has_the_counts_of_past_additions() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     assert page.count("\n") <= 500
     sys.path.insert(0, str(ROOT / "benches"))
@@ -239,7 +239,7 @@ def code_of(crate: str) -> dict[Path, str]:
     return shipped_files(crate_folder(crate) / "src")
 
 
-def test_the_core_and_the_crates_that_may_do_io_are_all_crates() -> None:
+def test_every_crate_is_listed_as_core_or_as_allowed_to_do_io() -> None:
     assert sorted([*CORE, *OTHERS]) == sorted(CRATES)
 
 
@@ -321,12 +321,12 @@ BEFORE = [
 
 
 @pytest.mark.parametrize("before", BEFORE)
-def test_what_the_core_may_not_do_is_seen_behind(before: str) -> None:
+def test_forbidden_calls_are_found_behind(before: str) -> None:
     assert impure(shipped(before)) == set()
     assert [line for line in IMPURE_LINES if not impure(shipped(before + line))] == []
 
 
-def test_what_tests_comments_and_literals_do_is_not_the_core_s() -> None:
+def test_tests_comments_and_literals_do_not_count_as_core_code() -> None:
     for line in IMPURE_LINES:
         held = f"#[cfg(test)]\nmod tests {{\n    fn f() {{ let x = '}}'; {line} }}\n}}\n"
         assert impure(shipped(held)) == set(), line
@@ -335,14 +335,14 @@ def test_what_tests_comments_and_literals_do_is_not_the_core_s() -> None:
         assert impure(shipped(f'const A: &str = r#"{line}"#;\n')) == set()
 
 
-def test_functions_of_the_c_library_are_seen() -> None:
+def test_functions_of_the_c_library_are_found() -> None:
     for line in ("x.powf(2.0)", "x.ln()", "f64::sin(x)", "(1.0 - x)\n    .exp()"):
         assert OF_THE_C_LIBRARY.search(line), line
     for line in ("libm::pow(x, 2.0)", "x.sqrt()", "x.floor()", "f64::from(x)", "x.ilog2()"):
         assert not OF_THE_C_LIBRARY.search(line), line
 
 
-def test_a_file_that_only_tests_name_is_no_part_of_the_core(tmp_path: Path) -> None:
+def test_a_file_that_only_tests_use_does_not_count_as_core_code(tmp_path: Path) -> None:
     files = {
         "lib.rs": "#[cfg(test)]\nmod plain;\npub mod host;\n",
         "plain.rs": "use std::fs;",
@@ -379,7 +379,7 @@ def test_unsafe_is_allowed_in_the_files_of_the_invariant_alone() -> None:
     assert lints["clippy"]["undocumented_unsafe_blocks"] == "warn"
 
 
-def test_what_tests_run_is_compiled_with_overflow_checks() -> None:
+def test_tests_run_code_compiled_with_overflow_checks() -> None:
     checked = WORKSPACE["profile"]["checked"]
     assert checked["overflow-checks"] is True
     others = {"*"}  # external crates
@@ -461,7 +461,7 @@ def test_the_core_imports_no_other_package(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", [module for module, cell in ROWS.items() if cell != "all above"])
-def test_what_the_table_allows_is_used(module: str) -> None:
+def test_each_dependency_in_the_table_is_used(module: str) -> None:
     assert MODULES[module] <= own("sojourn", IMPORTS[module])
 
 
@@ -534,7 +534,7 @@ def circle(graph: dict[str, set[str]]) -> list[str]:
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: str(room.relative_to(ROOT)))
-def test_there_is_no_circle_inside_a_room(room: Path) -> None:
+def test_there_is_no_import_cycle_inside_a_room(room: Path) -> None:
     # The nodes are files of the room, and each folder in it as a whole.
     graph: dict[str, set[str]] = {}
     for file, others in FILES_IMPORTED.items():
@@ -566,7 +566,7 @@ def modules_used(code: str, exported: dict[str, str], *, top: bool) -> set[str]:
 
 
 @pytest.mark.parametrize("crate", CRATES)
-def test_there_is_no_circle_inside_a_crate(crate: str) -> None:
+def test_there_is_no_import_cycle_inside_a_crate(crate: str) -> None:
     # The nodes are the top-level modules, each with its submodules. Items that the root defines
     # itself are below all of them.
     source = crate_folder(crate) / "src"
@@ -592,7 +592,7 @@ def test_there_is_no_circle_inside_a_crate(crate: str) -> None:
     assert circle(graph) == []
 
 
-def test_a_circle_is_seen() -> None:
+def test_an_import_cycle_is_found() -> None:
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}})
     assert circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
     source = "use crate::{host::{Host, Way}, wire};\nlet x = crate::Packet::new();\n"
@@ -695,7 +695,7 @@ def replaces(node: ast.AST) -> bool:
     return plain and name in ("replace", "rename", "renames", "move")
 
 
-def test_what_replaces_a_file_is_beside_it() -> None:
+def test_a_replacement_is_written_beside_its_file() -> None:
     found = {
         file.name: all("beside" in ast.unparse(function) for function in replacers(tree))
         for file in ALL_FILES
@@ -724,7 +724,7 @@ def test_no_file_names_the_host_of_a_registry() -> None:
     assert named == []
 
 
-def test_relative_and_nested_imports_are_seen() -> None:
+def test_relative_and_nested_imports_are_found() -> None:
     source = "import numpy\ndef f():\n    from ..records import Run\n    import sojourn.units\n    from sojourn import metrics\n"
     found = imported(ast.parse(source), ["sojourn", "cli"])
     assert found == {"sojourn.records", "sojourn.units", "sojourn.metrics"}

@@ -51,7 +51,7 @@ def counted(tcp: float, long_s: int = 15) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("m", "n"), [(5, 5), (5, 9), (7, 6)])
-def test_the_interval_leaves_out_what_its_confidence_allows(m: int, n: int) -> None:
+def test_the_interval_has_its_confidence_level(m: int, n: int) -> None:
     # All orders of m + n values. Without a change they are equally likely.
     us = []
     for firsts in combinations(range(m + n), m):
@@ -62,7 +62,7 @@ def test_the_interval_leaves_out_what_its_confidence_allows(m: int, n: int) -> N
     assert sum(u <= k for u in us) <= 0.005 * math.comb(m + n, m) < sum(u <= k + 1 for u in us)
 
 
-def test_a_shift_is_the_median_ratio_and_beyond_noise_without_overlap() -> None:
+def test_a_shift_is_the_median_ratio_and_significant_without_overlap() -> None:
     found = history.shift(STEADY, times(1.1))
     assert found is not None
     assert found.factor == pytest.approx(1.1)
@@ -71,13 +71,13 @@ def test_a_shift_is_the_median_ratio_and_beyond_noise_without_overlap() -> None:
     assert found.beyond_noise
 
 
-def test_one_repeat_among_the_others_is_noise() -> None:
+def test_overlapping_repeats_are_noise() -> None:
     found = history.shift(STEADY, [103.5, 110, 111, 112, 113])
     assert found is not None
     assert not found.beyond_noise
 
 
-def test_four_repeats_tell_nothing() -> None:
+def test_four_repeats_show_no_change() -> None:
     assert history.shift(STEADY[:4], times(9)[:4]) is None
     old, new = (
         entry(name, rates={"sojourn": times(factor)[:4]}) for name, factor in (("a", 1), ("b", 9))
@@ -88,7 +88,7 @@ def test_four_repeats_tell_nothing() -> None:
 # --------------------------------------------------------------------------------- the history
 
 
-def test_a_slower_engine_is_told_with_the_commit_it_is_slower_than() -> None:
+def test_a_slower_engine_is_reported_with_the_commit_of_comparison() -> None:
     old = entry("aaaaaaaaaaaaaaaa", rates={"sojourn": times(1)})
     first, note = history.changes(entry("b", rates={"sojourn": times(0.8)}), [old])
     assert first.startswith("ten: 0.800 times as fast (")
@@ -96,7 +96,7 @@ def test_a_slower_engine_is_told_with_the_commit_it_is_slower_than() -> None:
     assert "without a peer" in note
 
 
-def test_a_machine_that_is_slower_as_a_whole_is_no_change() -> None:
+def test_a_slower_machine_does_not_look_like_a_change() -> None:
     old = entry("a", rates={"sojourn": times(1), "ns-2": [50.0] * 5})
     same = entry("b", rates={"sojourn": times(0.5), "ns-2": [25.0] * 5})
     assert not list(history.changes(same, [old]))
@@ -124,7 +124,7 @@ def test_instructions_change_beyond_half_a_percent() -> None:
     ],
     ids=["build", "machine", "length", "case", "no rates"],
 )
-def test_only_the_same_is_compared(other: history.Entry) -> None:
+def test_only_the_same_case_build_and_machine_are_compared(other: history.Entry) -> None:
     [change] = history.changes(entry("b", rates={"sojourn": times(2)}), [other])
     assert "nothing of this machine" in change
 
@@ -135,7 +135,7 @@ def test_the_last_entry_counts() -> None:
     assert "without a peer" in change
 
 
-def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
+def test_an_incomplete_line_is_left_out(tmp_path: Path) -> None:
     file = tmp_path / "deep" / "history.jsonl"
     assert history.read(file) == []
     history.append(entry("a"), file)
@@ -145,7 +145,7 @@ def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
     assert [each["commit"] for each in history.read(file)] == ["a", "c"]
 
 
-def test_git_leaves_the_history_out() -> None:
+def test_git_ignores_the_history() -> None:
     ignored = (ROOT / ".gitignore").read_text().splitlines()
     assert f"/{history.FILE.relative_to(ROOT).parts[0]}/" in ignored
 
@@ -189,7 +189,7 @@ def test_both_lengths_have_the_same_warm_up() -> None:
 # ------------------------------------------------------------------------------------ the cases
 
 
-def test_what_a_program_writes_is_what_its_name_says() -> None:
+def test_a_generated_scenario_is_as_its_name_says() -> None:
     flows = sojourn.loads(bench_scale.many_flows(1000, 30)).realise(1)
     assert len(flows.flows) == 1000
     assert flows.links[0].rate[0].bps == 1000 * 1_000_000
@@ -212,7 +212,7 @@ def test_no_case_is_counted_beyond_its_end() -> None:
         assert case.lengths.long_s <= seconds, case.name
 
 
-def test_a_limit_is_told_in_the_program_s_words() -> None:
+def test_a_limit_is_reported_with_the_program_s_error() -> None:
     [case] = bench.chosen(bench.scale("flows-100001"), "flows-100001")
     row = bench.measure(case, 1, bench.Tools())
     assert "should be less than or equal to 100000" in row["refused"]
@@ -238,7 +238,7 @@ def test_a_table_takes_the_place_of_the_last_one() -> None:
         page.filled(text, {"a": "newer", "bench: b": "x"})
 
 
-def test_a_record_keeps_the_places_that_were_not_measured(tmp_path: Path) -> None:
+def test_a_record_keeps_the_tables_that_were_not_measured(tmp_path: Path) -> None:
     file = tmp_path / "record.json"
     page.record({"a": "text", "b": [["x"], ["1"]]}, "0123456789abc", "2026-01-01T00:00", file)
     page.record({"a": "newer"}, None, "2026-01-02", file)
@@ -299,12 +299,12 @@ def test_a_child_prints_what_its_run_took() -> None:
         (["--last", "--history", "no-such-file"], "has no run of this form"),
     ],
 )
-def test_wrong_input_is_told_in_words(words: list[str], message: str) -> None:
+def test_wrong_input_is_reported_with_an_error(words: list[str], message: str) -> None:
     done = run(*words)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
 
 
-def test_the_first_minute_is_measured_where_nothing_is_installed() -> None:
+def test_the_first_minute_is_measured_in_an_empty_environment() -> None:
     script = ROOT / "benches" / "first_minute.py"
     subprocess.run([sys.executable, "-I", "-S", script, "--help"], check=True, capture_output=True)

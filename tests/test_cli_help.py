@@ -56,7 +56,7 @@ def test_help_fits_the_terminal_and_cuts_nothing_off(
     )
 
 
-def test_every_command_is_listed_once_under_its_trade(
+def test_every_command_is_listed_once_in_its_section(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = helped((), monkeypatch, capsys)
@@ -73,7 +73,7 @@ def test_every_command_is_listed_once_under_its_trade(
 
 
 @pytest.mark.parametrize("words", ALL, ids=" ".join)
-def test_every_option_says_what_it_is(words: tuple[str, ...]) -> None:
+def test_every_option_has_a_description(words: tuple[str, ...]) -> None:
     for parameter in command(words).params:
         assert not isinstance(parameter, click.Option) or parameter.help, (
             f"{words}: {parameter.opts}"
@@ -114,7 +114,7 @@ def test_a_block_reaches_the_verb_as_one_value() -> None:
     assert [parameter.name for parameter in verb.params] == ["what", "width", "name", "quiet"]
 
 
-def test_a_block_is_asked_for_options_that_it_has() -> None:
+def test_a_block_is_only_read_for_its_own_options() -> None:
     with pytest.raises(AssertionError, match="no such options"):
         options.block(SizeOptions, height="How high.")
 
@@ -184,7 +184,7 @@ def test_completion_knows_verbs_and_options() -> None:
     }
 
 
-def test_what_is_in_the_way_of_an_installation_is_told(
+def test_an_obstacle_to_an_installation_is_reported(
     own_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (own_home / ".local").write_text("")

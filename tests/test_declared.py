@@ -89,7 +89,7 @@ def test_the_bars_have_each_quantity_that_is_felt() -> None:
     assert every("felt") - heads(comparison.SHOWN) == left_out
 
 
-def test_each_goal_heeds_what_calls_and_transfers_feel() -> None:
+def test_each_goal_considers_calls_and_transfers() -> None:
     assert set(WANTED) == set(GOALS)
     felt = every("felt") - {"ping_mean", "completion_mean"}
     assert felt == heads([*WANTED["delay"].keys, *WANTED["calls"].keys]) & every("felt")
@@ -114,7 +114,9 @@ CONDITIONS = {
 users."""
 
 
-def test_each_key_of_a_scenario_is_a_choice_or_a_condition_or_says_nothing() -> None:
+def test_each_key_of_a_scenario_is_a_choice_a_condition_or_without_meaning_for_a_judgement() -> (
+    None
+):
     choices, silent = likeness.CHOICES, likeness.SILENT
     assert not CONDITIONS & (choices | silent)
     tables = {name: set(keys) for name, keys in _core.scenario_keys().items()}
@@ -156,7 +158,7 @@ def test_each_engine_has_a_guest_and_a_pace() -> None:
     assert set(estimate._KERNELS) | {"sim", "kernel-uml", "kernel-qemu"} == set(ENGINES)
 
 
-def test_each_guest_is_named_and_told_of() -> None:
+def test_each_guest_has_a_name_and_a_description() -> None:
     names = set(get_args(guests.Name))
     assert names == set(guests.NAMES) == set(guests.WHAT)
     assert {release.guest for release in RELEASES} <= names
@@ -165,7 +167,7 @@ def test_each_guest_is_named_and_told_of() -> None:
 # --------------------------------------------------------------------------- verdicts, words, lists
 
 
-def test_each_standing_of_a_claim_has_a_sign_and_a_rank() -> None:
+def test_each_verdict_of_a_claim_has_a_sign_and_a_rank() -> None:
     standings = set(get_args(claim_results.Standing))
     assert standings == set(claim_results.WORST) == set(phrases.SIGNS)
 
@@ -179,7 +181,7 @@ def test_each_table_on_request_is_a_key_of_the_record() -> None:
     assert set(_core.scenario_keys()["record"]) - set(schema.ON_REQUEST) <= set(_core.TABLES)
 
 
-def test_what_can_be_listed_is_what_the_command_takes() -> None:
+def test_the_lists_in_the_help_are_those_that_list_accepts() -> None:
     argument = listed.list_.params[0]
     assert set(getattr(argument.type, "choices", ())) == {*listed._LISTS, *listed.OTHERS}
     assert set(listed.NAMES) == set(listed._LISTS)
@@ -190,7 +192,7 @@ def test_each_hint_for_another_program_s_word_names_a_command_of_ours() -> None:
     assert {each.split()[1] for each in said} <= set(cli.commands)
 
 
-def test_each_method_of_one_s_own_has_a_hint() -> None:
+def test_each_method_of_own_code_has_a_hint() -> None:
     pytest.importorskip("numba", reason="pip install sojourn[own]")
     from sojourn.own import bases, compiled
 
@@ -203,7 +205,7 @@ def test_each_paper_s_folder_is_named() -> None:
     assert {name.replace("-", "_") for name in NAMES} == folders
 
 
-def test_each_package_brings_the_verbs_that_the_core_says_it_brings() -> None:
+def test_each_package_adds_the_verbs_that_the_core_names() -> None:
     brought = {
         extra.name: {verb for verbs in extra.verbs.values() for verb in verbs}
         for extra in extras.installed()

@@ -50,19 +50,19 @@ def play(text: str, playing: blocks.Player) -> None:
 
 @pytest.mark.parametrize("path", [path for path in TRIED if not is_elsewhere(path)])
 @pytest.mark.usefixtures("_undrawn")
-def test_what_a_page_shows_is_so(path: str, tmp_path: Path) -> None:
+def test_the_blocks_of_a_page_run_and_give_the_shown_output(path: str, tmp_path: Path) -> None:
     playing = player(path, tmp_path, short=True)
     play(shortened(TEXTS[path]), playing)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("path", TRIED)
-def test_what_a_page_shows_is_so_in_full(path: str, tmp_path: Path) -> None:
+def test_the_long_blocks_of_a_page_run_and_give_the_shown_output(path: str, tmp_path: Path) -> None:
     playing = player(path, tmp_path, long=True, guest=why_not("kernel") is None)
     play(TEXTS[path], playing)
 
 
-def test_few_blocks_are_not_run_and_each_says_why() -> None:
+def test_few_blocks_are_not_run_and_each_has_a_reason() -> None:
     reasons = [
         block.before["not run"]
         for text in TEXTS.values()
@@ -74,7 +74,7 @@ def test_few_blocks_are_not_run_and_each_says_why() -> None:
 
 
 @pytest.mark.parametrize("path", TEXTS)
-def test_no_command_hides_from_being_run(path: str) -> None:
+def test_every_command_on_a_page_is_in_a_block_that_is_run(path: str) -> None:
     assert not blocks.indented(TEXTS[path]), "use a fence with `sh`"
     for block in blocks.find(TEXTS[path]):
         assert block.language in blocks.LANGUAGES, f"{path}, line {block.line}"
@@ -82,7 +82,7 @@ def test_no_command_hides_from_being_run(path: str) -> None:
             assert not block.ours, f"{path}, line {block.line}"
 
 
-def test_a_command_that_hides_is_found() -> None:
+def test_a_command_outside_of_a_block_is_found() -> None:
     page = "A\n\n    sojourn list\n\n```text\n$ sudo sojourn shape eth0\nmake demo\n```\n"
     assert blocks.indented(page) == ["sojourn list"]
     [block] = blocks.find(page)
@@ -107,7 +107,7 @@ def test_a_command_that_hides_is_found() -> None:
         ("<!-- typo -->\n```sh\nsojourn list engines\n```\n", "typo"),
     ],
 )
-def test_what_a_page_shows_and_is_not_so_is_found(page: str, why: str, tmp_path: Path) -> None:
+def test_wrong_output_on_a_page_is_found(page: str, why: str, tmp_path: Path) -> None:
     with pytest.raises(blocks.BlockError, match=re.escape(why)):
         play("```python\nprint('a')\n```\n\n" + page, blocks.Player("a.md", tmp_path))
 
@@ -117,7 +117,7 @@ def test_a_recipe_of_make_is_the_commands_that_it_runs() -> None:
     assert (program, verb) == ("sojourn", "compare")
 
 
-def test_the_error_of_the_page_on_scenarios_is_the_program_s(
+def test_the_error_in_docs_scenario_is_the_program_s(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = blocks.find(TEXTS["docs/scenario.md"])

@@ -20,7 +20,7 @@ def fuzz(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.long
-def test_no_scenario_is_too_hostile() -> None:
+def test_hostile_scenarios_do_no_harm() -> None:
     done = fuzz("--first", "9000", "--cases", "120")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "ran" in done.stdout
@@ -28,7 +28,7 @@ def test_no_scenario_is_too_hostile() -> None:
 
 
 @pytest.mark.long
-def test_a_class_of_one_s_own_runs_beside_its_scenario(tmp_path: Path) -> None:
+def test_a_user_written_class_runs_beside_its_scenario(tmp_path: Path) -> None:
     pytest.importorskip("numba", reason="pip install sojourn[own]")
     (tmp_path / "mine.py").write_text(
         "from sojourn.own import Discipline\nclass Mine(Discipline):\n    x: int = 0\n"
@@ -42,7 +42,7 @@ def test_a_class_of_one_s_own_runs_beside_its_scenario(tmp_path: Path) -> None:
     assert "1 ran" in done.stdout
 
 
-def test_a_case_is_its_number_s() -> None:
+def test_a_number_determines_its_fuzz_case() -> None:
     assert fuzz("--show", "8").stdout == fuzz("--show", "8").stdout != fuzz("--show", "9").stdout
 
 
@@ -66,7 +66,7 @@ sojourn._core.run = still
     ],
     ids=["traceback", "memory", "not a number", "no reason", "standstill"],
 )
-def test_what_is_wrong_is_seen(broken: str, why: str) -> None:
+def test_the_fuzzer_detects_failures(broken: str, why: str) -> None:
     program = f"""
 import sys
 sys.path[:0] = ["benches"]

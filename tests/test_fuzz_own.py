@@ -15,7 +15,7 @@ pytest.importorskip("numba", reason="pip install sojourn[own]")
 import fuzz_own
 
 
-def test_no_class_is_too_hostile_to_be_read() -> None:
+def test_hostile_classes_are_refused_or_run() -> None:
     outcomes = Counter(fuzz_own.judged(index, False) for index in range(9000, 9100))
     assert not [each for each in outcomes if each.outcome == "failed"]
     assert sum(count for each, count in outcomes.items() if each.outcome == "read") > 30
@@ -23,7 +23,7 @@ def test_no_class_is_too_hostile_to_be_read() -> None:
 
 
 @pytest.mark.long
-def test_a_class_computes_what_python_does_and_a_difference_is_seen(
+def test_a_class_computes_what_python_does_and_a_difference_is_detected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert fuzz_own.judged(20, True).outcome == "ran"
@@ -38,7 +38,7 @@ def test_a_class_computes_what_python_does_and_a_difference_is_seen(
 
 
 @pytest.mark.long
-def test_no_class_of_many_is_too_hostile() -> None:
+def test_many_hostile_classes_are_refused_or_run() -> None:
     done = subprocess.run(
         [sys.executable, "benches/fuzz_own.py", "--cases", "400", "--first", "20000"],
         cwd=ROOT,

@@ -31,21 +31,21 @@ def recorded() -> dict[str, Any]:
     return numbers
 
 
-def test_each_generated_page_is_of_this_tree() -> None:
+def test_each_generated_page_is_up_to_date() -> None:
     pages: dict[Path, str] = GENERATE.pages()
     assert pages
     for file, text in pages.items():
         assert file.read_text(encoding="utf-8") == text, f"{file.name}: run python docs/generate.py"
 
 
-def test_what_the_readme_says_of_a_ping_is_so_with_this_engine() -> None:
+def test_the_readme_s_ping_numbers_are_up_to_date() -> None:
     now = GENERATE.situations.measured(["home-uplink"], ["pfifo", "cake"])
     for words, numbers in now["home-uplink"].items():
         assert recorded()["home-uplink"][words] == numbers, "run python docs/generate.py --all"
 
 
 @pytest.mark.long
-def test_the_three_situations_are_so_with_this_engine() -> None:
+def test_the_table_of_three_situations_is_up_to_date() -> None:
     assert GENERATE.situations.measured() == recorded(), "run python docs/generate.py --all"
 
 

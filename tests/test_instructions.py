@@ -32,21 +32,21 @@ KEPT = {**BY, "valgrind": "3.19.0", "cases": {"ten": of(800.0)}}
 # ------------------------------------------------------------------------------------- the verdict
 
 
-def test_what_is_more_than_a_hundredth_above_fails_and_names_the_part() -> None:
+def test_more_than_one_percent_above_the_record_fails_and_names_the_part() -> None:
     risen = instructions.judged("ten", of(805.0, 206.0), KEPT, BY)
     assert risen.failed
     assert risen.words == "+1.1%; most of it in: links (+6)"
     assert not instructions.judged("ten", of(804.0, 205.5), KEPT, BY).failed
 
 
-def test_what_is_below_passes_and_says_how_to_record_it() -> None:
+def test_below_the_record_passes_and_says_how_to_record_it() -> None:
     fallen = instructions.judged("ten", of(780.0), KEPT, BY)
     assert not fallen.failed
     assert fallen.words == f"-2.0%: {instructions.RECORD_IT}"
     assert instructions.judged("ten", of(800.3), KEPT, BY).words == ""
 
 
-def test_of_another_compiler_nothing_is_judged() -> None:
+def test_numbers_of_another_compiler_are_not_judged() -> None:
     other = {**BY, "rustc": "rustc 1.99.0"}
     verdict = instructions.judged("ten", of(1600.0), KEPT, other)
     assert verdict.other_compiler
@@ -60,7 +60,7 @@ def test_a_case_that_is_not_recorded_fails() -> None:
     assert instructions.judged("ten", longer, KEPT, BY).failed
 
 
-def test_of_another_compiler_no_old_case_stays_recorded(tmp_path: Path) -> None:
+def test_recording_with_another_compiler_removes_the_old_cases(tmp_path: Path) -> None:
     file, tree = tmp_path / "instructions.json", {"commit": "c0ffee", "date": "2026-01-01"}
     for name, by in (("ten", BY), ("more", BY), ("new", {**BY, "rustc": "rustc 1.99.0"})):
         instructions.keep("checked", {name: of(1.0)}, by, "3.19.0", tree, file)
@@ -91,7 +91,7 @@ def test_the_page_shows_what_is_recorded() -> None:
 # ----------------------------------------------------------------------------------- what is counted
 
 
-def test_a_function_is_of_its_crate() -> None:
+def test_a_function_counts_for_its_crate() -> None:
     found = {
         name: callgrind.part_of_function(name)
         for name in (
@@ -144,14 +144,16 @@ def _hold(speed: callgrind.Speed, name: str) -> None:
     "name",
     [pytest.param(instructions.CHECKED[0], marks=pytest.mark.long), *instructions.CHECKED[1:]],
 )
-def test_a_packet_takes_as_many_as_are_recorded(counted: callgrind.Speed, name: str) -> None:
+def test_a_packet_takes_the_recorded_number_of_instructions(
+    counted: callgrind.Speed, name: str
+) -> None:
     _hold(counted, name)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("counted", ["release"], indirect=True)
 @pytest.mark.parametrize("name", [case.name for case in bench.ALL])
-def test_a_packet_of_the_release_takes_as_many_as_are_recorded(
+def test_a_packet_of_the_release_takes_the_recorded_number_of_instructions(
     counted: callgrind.Speed, name: str
 ) -> None:
     _hold(counted, name)

@@ -128,14 +128,14 @@ def test_a_light_command_imports_nothing_slow(
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused_is_refused_for_what_it_names(
+def test_refused_commands_fail_for_the_reason_that_they_name(
     name: str, imported: Mapping[str, tuple[int, list[str], str]]
 ) -> None:
     _, _, said = imported[name]
     assert "nope" in said.partition("\n")[0], said
 
 
-def test_what_lists_imports_nothing_that_runs() -> None:
+def test_listing_commands_import_no_engine() -> None:
     """Most of the time of `list` is spent on imports."""
     child = "import sys; from sojourn import cli; cli.status(['list']); print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", child], capture_output=True, text=True, check=True)
@@ -164,7 +164,7 @@ def test_a_verb_of_the_core_looks_for_no_other_package(words: list[str], tmp_pat
     assert ("sojourn_live.extra" in done.stderr.split()) == (words == ["nope"])
 
 
-def test_what_completes_a_word_imports_nothing_slow(tmp_path: Path) -> None:
+def test_completion_imports_nothing_slow(tmp_path: Path) -> None:
     """A shell starts this at each press of Tab."""
     done = subprocess.run(
         [
@@ -187,7 +187,7 @@ def test_what_completes_a_word_imports_nothing_slow(tmp_path: Path) -> None:
     assert not {*SLOW} & {*done.stderr.split()}
 
 
-def test_what_is_imported_is_seen() -> None:
+def test_slow_imports_are_detected() -> None:
     child = f"import sqlite3\n{CHILD}"
     done = subprocess.run(
         [sys.executable, "-c", child, json.dumps([SLOW, {"the version": ["--version"]}])],

@@ -58,7 +58,7 @@ def line(live_network: LiveNetwork) -> Iterator[Line]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("path", TEXTS)
-def test_what_a_page_types_on_a_line_works(path: str, tmp_path: Path, line: Line) -> None:
+def test_a_page_s_commands_for_a_real_line_work(path: str, tmp_path: Path, line: Line) -> None:
     player = blocks.Player(path, tmp_path, line=line)
     for block in blocks.find(TEXTS[path]):
         if "line" in block.before:

@@ -78,7 +78,7 @@ def test_the_rest_waits_for_the_live_tests_and_for_what_is_built(tmp_path: Path)
     assert all(calls.index(call) < rest for call in calls if call.startswith("maturin build"))
 
 
-def test_what_was_not_tested_is_said_at_the_end(tmp_path: Path) -> None:
+def test_untested_parts_are_reported_at_the_end(tmp_path: Path) -> None:
     # The guest is missing: the program prints three lines instead of one.
     said = "3 NOT TESTED\nno gcc\n9 passed"
     code, output, _ = make_test(tmp_path, says=f"*'{REST_MARKS}') echo '{said}' ;;")
@@ -98,7 +98,9 @@ def test_what_was_not_tested_is_said_at_the_end(tmp_path: Path) -> None:
         (f"'{CARGO}'", CARGO),
     ],
 )
-def test_what_fails_is_said_and_all_the_others_run(fails: str, named: str, tmp_path: Path) -> None:
+def test_a_failure_is_reported_and_all_other_steps_run(
+    fails: str, named: str, tmp_path: Path
+) -> None:
     code, said, calls = make_test(tmp_path, fails)
     assert code != 0
     assert named in said[said.index("failed:") :]

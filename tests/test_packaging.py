@@ -109,9 +109,7 @@ def started(shell: list[str], folder: Path, **options: str) -> list[str]:
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
-def test_the_init_script_starts_what_the_configuration_says(
-    shell: list[str], tmp_path: Path
-) -> None:
+def test_the_init_script_starts_the_configured_server(shell: list[str], tmp_path: Path) -> None:
     assert started(shell, tmp_path) == []
     serve = ["/usr/bin/sojourn-probe", "serve", "--bind", "192.168.1.1", "--port", "35500"]
     assert started(shell, tmp_path, enabled="1") == serve
@@ -130,7 +128,7 @@ def test_shellcheck_finds_nothing_in_the_init_script() -> None:
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
-def test_systemd_knows_every_line_of_the_unit(tmp_path: Path) -> None:
+def test_systemd_accepts_every_line_of_the_unit(tmp_path: Path) -> None:
     unit = tmp_path / "sojourn-probe.service"
     text = (ROOT / "packaging" / "systemd" / "sojourn-probe.service").read_text()
     # A program that exists here: the administrator installs ours.

@@ -26,7 +26,7 @@ _undrawn = pytest.fixture(undrawn)
 
 
 @pytest.mark.usefixtures("_undrawn")
-def test_what_it_prints_is_what_it_says(tmp_path: Path) -> None:
+def test_the_python_of_the_readme_prints_the_shown_output(tmp_path: Path) -> None:
     # Shortened: more simulated seconds would add nothing to the test of a command.
     player = blocks.Player("README.md", tmp_path, short=True)
     said = {}
@@ -83,7 +83,7 @@ def test_the_make_targets_exist() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_what_a_page_links_to_exists(page: Path) -> None:
+def test_link_targets_of_a_page_exist(page: Path) -> None:
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         assert (page.parent / link).is_file(), link
 

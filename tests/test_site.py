@@ -47,7 +47,7 @@ def test_every_link_leads_to_a_page_and_a_section() -> None:
     assert not build.problems(TEXTS)
 
 
-def test_a_link_that_leads_nowhere_is_seen() -> None:
+def test_a_broken_link_is_found() -> None:
     texts = {
         "a.md": "# A\n[b](b.md) [c](#no-such) [d](sub/d.md#there)\n",
         "sub/d.md": "## There\n[a](../a.md)",
@@ -72,7 +72,7 @@ def test_every_page_is_in_the_contents_once() -> None:
 
 @pytest.mark.parametrize("path", [*WRITTEN, *MADE, *GALLERIES])
 @pytest.mark.usefixtures("_undrawn")
-def test_what_a_page_shows_runs_and_makes_its_files(path: str, tmp_path: Path) -> None:
+def test_the_blocks_of_a_page_run_and_write_its_files(path: str, tmp_path: Path) -> None:
     player = blocks.Player(path, tmp_path, short=True)
     text = TEXTS[path] if path in MADE else shortened(TEXTS[path])
     for block in blocks.find(text):
@@ -87,7 +87,7 @@ def test_what_a_page_shows_runs_and_makes_its_files(path: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("path", [path for path in TEXTS if pages.is_played(path)])
-def test_the_command_line_knows_what_a_page_shows(path: str) -> None:
+def test_the_command_line_knows_the_options_on_a_page(path: str) -> None:
     text = TEXTS[path]
     shown = [
         words
@@ -103,7 +103,7 @@ def test_the_command_line_knows_what_a_page_shows(path: str) -> None:
         understand(cli, rest)
 
 
-def test_each_thing_that_is_declared_has_its_page() -> None:
+def test_each_declared_name_has_its_page() -> None:
     for name in QDISCS:
         assert f"docs/qdiscs/{name}.md" in TEXTS
     for name in CONGESTION:
@@ -116,7 +116,7 @@ def test_each_thing_that_is_declared_has_its_page() -> None:
 
 
 @pytest.mark.parametrize("name", QDISCS)
-def test_a_discipline_has_its_words_and_what_it_is_for(name: str) -> None:
+def test_the_page_of_a_discipline_has_its_words_and_its_purpose(name: str) -> None:
     page = TEXTS[f"docs/qdiscs/{name}.md"]
     purpose = page.partition("## Words and defaults")[0]
     assert f"`{name}`" in purpose, "docs/qdiscs.md needs a paragraph that begins with its name"
@@ -133,7 +133,7 @@ def test_defaults_are_those_of_the_record() -> None:
 
 
 @pytest.mark.parametrize("name", CONGESTION)
-def test_a_congestion_control_has_what_it_is_for(name: str) -> None:
+def test_the_page_of_a_congestion_control_has_its_purpose(name: str) -> None:
     assert f"**`{name}`.**" in TEXTS[f"docs/congestion/{name}.md"]
 
 
@@ -147,7 +147,7 @@ def test_the_agreement_of_a_discipline_is_that_of_the_page() -> None:
     assert not any("| on fq_pie" in line for line in TEXTS["docs/qdiscs/pie.md"].splitlines())
 
 
-def test_names_are_told_apart() -> None:
+def test_similar_names_are_distinguished() -> None:
     for text, name in (
         ("on pie", "pie"),
         ("`replay-fq-pie`", "fq_pie"),
@@ -171,7 +171,7 @@ def test_the_gallery_has_every_figure_and_every_example() -> None:
         assert f"\n## {name}\n" in TEXTS["docs/gallery/examples.md"]
 
 
-def test_every_drawing_is_on_a_page_and_as_it_is_drawn() -> None:
+def test_every_drawing_is_on_a_page_and_up_to_date() -> None:
     written = {
         file.name: file.read_text(encoding="utf-8")
         for file in (ROOT / "docs" / "concepts").glob("*.svg")
@@ -182,7 +182,7 @@ def test_every_drawing_is_on_a_page_and_as_it_is_drawn() -> None:
         assert f"]({name})" in text
 
 
-def test_a_block_says_what_is_to_be_done_with_it() -> None:
+def test_comments_control_how_a_block_is_run() -> None:
     page = (
         "<!-- file: a.toml -->\n```toml\ntitle = 1\n```\n\n<!-- guest -->\n```sh\nsojourn run a \\\n  -q # so\n```\n"
         "<!-- output -->\n<!-- figure: a.svg: an a -->\n"
@@ -214,7 +214,7 @@ def played() -> Iterator[blocks.Block]:
             yield from blocks.find(TEXTS[path])
 
 
-def test_no_block_is_left_out_unsaid() -> None:
+def test_no_block_is_left_out_without_a_reason() -> None:
     # A block with an output or a figure is run, or needs a guest.
     for block in played():
         assert block.runs or not block.behind, block.text

@@ -15,21 +15,21 @@ from sojourn import _core, extras
 from sojourn.scenario import examples
 
 
-def test_what_is_imported_is_the_tree() -> None:
+def test_the_imported_packages_are_the_tree_s() -> None:
     assert of_another_tree() is None
 
 
-def test_an_installed_copy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_copy_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sojourn, "__file__", "/elsewhere/sojourn/__init__.py")
     assert "/elsewhere/sojourn" in (of_another_tree() or "")
 
 
-def test_an_engine_of_other_sources_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_built_from_other_sources_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_core, "BUILD", "0" * 16)
     assert "other sources" in (of_another_tree() or "")
 
 
-def test_what_is_installed_may_lack_packages_and_is_no_tree(
+def test_an_installed_environment_may_lack_packages(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv(INSTALLED, "1")
@@ -55,7 +55,7 @@ def test_a_test_sees_its_own_package_and_the_core() -> None:
     assert hidden_from(ROOT / "tests" / "test_tree.py") == []
 
 
-def test_what_was_hidden_is_the_same_when_it_is_seen_again() -> None:
+def test_a_hidden_package_is_unchanged_when_it_is_visible_again() -> None:
     import sojourn_live
 
     hidden.hide(["sojourn_live"])
@@ -74,12 +74,12 @@ def test_the_packages_are_those_that_importlib_metadata_finds() -> None:
     assert set(theirs) == {"live", "papers"}
 
 
-def test_the_engine_s_name_is_not_the_whole_build_s() -> None:
+def test_the_simulator_s_build_does_not_depend_on_other_packages() -> None:
     # A change of sojourn-live's crates does not change the simulator's build.
     assert _core.ENGINE != _core.BUILD == build_of(["sojourn/crates"], "sojourn")
 
 
-def test_a_file_is_left_out_only_if_none_of_its_tests_is_asked_for() -> None:
+def test_a_file_is_skipped_only_if_none_of_its_tests_is_selected() -> None:
     all_files = [file for folder in TESTS for file in folder.rglob("test_*.py")]
 
     def files(expression: str) -> set[str]:

@@ -88,7 +88,7 @@ def missing(path: tuple[str, ...], words: str) -> list[str]:
         ("list --verbose", "no option --verbose", "sojourn list --help"),
     ],
 )
-def test_a_wrong_word_is_told_with_the_way_out(
+def test_a_wrong_word_gets_a_hint_with_the_alternative(
     words: str, problem: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status(words.split()) == 2
@@ -98,7 +98,7 @@ def test_a_wrong_word_is_told_with_the_way_out(
 
 
 @pytest.mark.parametrize("path", [path for path in VERBS if path], ids=" ".join)
-def test_no_verb_hints_at_an_option_that_it_has_not(
+def test_no_hint_names_an_option_that_the_verb_lacks(
     path: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     foreign = [word for words, _ in usage._OPTIONS for word in words]
@@ -115,7 +115,7 @@ def test_no_verb_hints_at_an_option_that_it_has_not(
 KEYS = sorted({key for keys in scenario_keys().values() for key in keys} | {"bandwidth", "mtu"})
 
 
-def test_a_key_that_is_hinted_at_can_be_set() -> None:
+def test_a_key_in_a_hint_can_be_set() -> None:
     context = click.Context(VERBS["run",])
     plain = loads(EXAMPLE.read_text(encoding="utf-8"))
     for key in KEYS:
@@ -164,7 +164,7 @@ def texts(inside: str = ".") -> Iterator[tuple[Path, int, str]]:
 COMMAND = re.compile(r"\bsojourn ([a-z]+)((?: +[^\s`;,()|]+)*)")
 
 
-def test_a_command_that_a_text_names_takes_the_options_that_it_is_given() -> None:
+def test_a_command_in_a_text_accepts_the_options_beside_it() -> None:
     wrong, seen = [], 0
     for file, line, text in texts():
         for verb, rest in COMMAND.findall(text):
@@ -183,7 +183,7 @@ OTHERS = re.compile(
 )
 
 
-def test_an_option_that_a_verb_s_file_names_is_its_own() -> None:
+def test_an_option_in_a_verb_s_file_belongs_to_the_verb() -> None:
     of_file: dict[str, set[str]] = {}
     for path, command in VERBS.items():
         if command.callback is not None:

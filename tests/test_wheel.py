@@ -182,7 +182,7 @@ def test_the_wheel_holds_all_that_the_tree_s_package_has(name: str, installed: P
     assert (name == "sojourn_papers") != any((installed / name).glob("*.so"))
 
 
-def test_the_core_alone_says_which_package_brings_a_verb(core: Path, tmp_path: Path) -> None:
+def test_the_core_alone_names_the_package_of_a_missing_verb(core: Path, tmp_path: Path) -> None:
     found = {}
     for verb in ("measure", "reproduce", "--help"):
         done = run(core, tmp_path, "-m", "sojourn", verb)
@@ -220,7 +220,7 @@ def test_the_wheel_gives_the_tree_s_tables(installed: Path, tmp_path: Path) -> N
 SCENARIO = str(ROOT / "scenarios" / "home-uplink.toml")
 
 
-def test_elsewhere_than_on_linux_scenarios_run_and_have_pages(core: Path, tmp_path: Path) -> None:
+def test_on_other_systems_scenarios_run_and_have_pages(core: Path, tmp_path: Path) -> None:
     short = ("--set", "duration=8 s", "--seeds", "2", "--jobs", "2")
     commands = [
         ("--help",),
@@ -254,14 +254,16 @@ LIVE = [
 ]
 
 
-def test_elsewhere_live_lines_say_that_they_need_linux(installed: Path, tmp_path: Path) -> None:
+def test_on_other_systems_live_lines_report_that_they_need_linux(
+    installed: Path, tmp_path: Path
+) -> None:
     for words, (code, out, err) in zip(LIVE, elsewhere(installed, tmp_path, LIVE), strict=True):
         assert code in (1, 2), words
         assert "Linux" in err + out, words
         assert "Traceback" not in err, words
 
 
-def test_elsewhere_what_needs_linux_says_so(core: Path, tmp_path: Path) -> None:
+def test_on_other_systems_commands_that_need_linux_report_it(core: Path, tmp_path: Path) -> None:
     for words, (code, out, err) in zip(LINUX, elsewhere(core, tmp_path, LINUX), strict=True):
         assert code in (1, 2), words
         assert "Linux" in err + out, words

@@ -30,13 +30,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.parametrize("which", ["line", "old line"])
 @pytest.mark.parametrize("case", CASES)
-def test_a_damaged_measurement_is_refused_or_read(
+def test_a_damaged_measurement_is_either_refused_or_read_without_a_crash(
     which: str, case: int, runs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     refused_or_read(runs[which], case, tmp_path, capsys)
 
 
-def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+def test_written_tables_are_read_back_unchanged(tmp_path: Path) -> None:
     run = synthetic_live.run(tmp_path / "line", Line())
     assert metas.read((run.path / META).read_bytes()) == run.meta
 

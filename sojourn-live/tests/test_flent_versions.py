@@ -76,15 +76,13 @@ def test_goodput_and_pings_are_those_of_flents_summary(name: str, runs: dict[str
 @pytest.mark.parametrize(
     "name", ["tcp_nup-2.flent.gz", "rrul-1.flent.gz", "rrul-3.flent.gz", "rrul-4.flent.gz"]
 )
-def test_the_time_of_a_file_is_utc_where_its_raw_values_tell_it(
-    name: str, runs: dict[str, Run]
-) -> None:
+def test_the_time_of_a_file_is_utc_if_it_has_raw_values(name: str, runs: dict[str, Run]) -> None:
     # Files below version 3 began in a time zone of five and a half hours.
     assert runs[name].meta.facts["1"]["zero_ns"] / 1e9 == pytest.approx(EPOCH_S, abs=0.1)
     assert "time zone" not in notes(runs[name])
 
 
-def test_without_raw_values_local_time_is_taken_for_utc_and_losses_are_not_known(
+def test_without_raw_values_local_time_is_read_as_utc_and_losses_are_unknown(
     runs: dict[str, Run],
 ) -> None:
     run = runs["rrul-none.flent.gz"]
@@ -123,7 +121,7 @@ def test_streams_without_a_direction_are_uploads_and_begin_at_once(runs: dict[st
     assert (part.phase.kind, part.phase.start_ns) == ("upload", 0)
 
 
-def test_the_state_of_a_sender_is_no_stream(runs: dict[str, Run]) -> None:
+def test_the_state_of_a_sender_is_not_read_as_a_stream(runs: dict[str, Run]) -> None:
     run = runs["rrul-4.flent.gz"]
     assert sum(flow.kind == "bulk" for flow in run.meta.flows) == 8
     up = run.table("flow", 1).filter(pl.col("flow") == "TCP upload BE").drop_nulls("srtt_ns")
@@ -132,7 +130,7 @@ def test_the_state_of_a_sender_is_no_stream(runs: dict[str, Run]) -> None:
     assert up["cwnd_bytes"].is_between(20 * 1448, 90 * 1448).all()
 
 
-def test_what_netperf_sent_again_is_that_of_the_load(runs: dict[str, Run]) -> None:
+def test_netperfs_retransmissions_belong_to_the_load(runs: dict[str, Run]) -> None:
     known = phases.cut(runs["rrul_be-4.flent.gz"]).of("both")[0].streams
     assert len(known) == 8
     assert all(stream.retransmits is not None and stream.retransmits >= 5 for stream in known)
@@ -144,7 +142,7 @@ def test_what_netperf_sent_again_is_that_of_the_load(runs: dict[str, Run]) -> No
     assert "not known" in sentences.buffer(buffer)
 
 
-def test_drops_that_an_old_file_counts_from_the_start_are_those_of_each_interval(
+def test_drops_that_an_old_file_counts_from_the_start_are_read_by_interval(
     runs: dict[str, Run],
 ) -> None:
     dropped = runs["tcp_ndown-3.flent.gz"].table("queue", 1)["dropped_packets"].to_list()
@@ -154,7 +152,7 @@ def test_drops_that_an_old_file_counts_from_the_start_are_those_of_each_interval
     assert "the first: -5" in notes(runs["tcp_ndown-3.flent.gz"])
 
 
-def test_what_is_not_taken_is_named(runs: dict[str, Run]) -> None:
+def test_series_that_are_not_read_are_named(runs: dict[str, Run]) -> None:
     assert "Imported from the file: 4 streams down, 4 streams up, 4 series of pings." in notes(
         runs["rrul-4.flent.gz"]
     )
@@ -164,7 +162,7 @@ def test_what_is_not_taken_is_named(runs: dict[str, Run]) -> None:
     assert load.phase.kind == "upload"
 
 
-def test_the_import_prints_what_was_taken(
+def test_the_import_prints_which_series_it_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = RECORDED / "http-rrul-4.flent.gz"
@@ -178,7 +176,7 @@ PIP = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version
 
 
 @pytest.mark.long
-def test_every_test_of_flents_is_read_as_flent_reads_it(tmp_path: Path) -> None:
+def test_every_test_of_flent_has_the_numbers_that_flent_computes(tmp_path: Path) -> None:
     python = tmp_path / "venv" / "bin" / "python"
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
     got = subprocess.run(

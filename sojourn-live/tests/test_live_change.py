@@ -53,7 +53,7 @@ def test_students_interval_by_hand() -> None:
     assert not intervals.over_repeats([-1, 0, 2]).excludes_zero
 
 
-def test_pairs_take_out_what_both_have() -> None:
+def test_pairs_remove_what_both_have_in_common() -> None:
     # The line becomes worse by 10 ms a repeat, but the pairs differ by 3 ms whatever the drift.
     before, after = [10.0, 20.0, 30.0, 40.0], [13.1, 22.9, 33.0, 43.0]
     assert intervals.paired(before, after).excludes_zero
@@ -81,7 +81,7 @@ def test_repeats_that_take_turns(before: list[int], after: list[int], takes_turn
 # ----------------------------------------------------------------------------------------- blocks
 
 
-def test_independent_samples_have_no_memory_and_a_saw_has() -> None:
+def test_independent_samples_are_not_correlated_and_a_sawtooth_is() -> None:
     independent = np.random.default_rng(1).normal(size=2000)
     assert intervals.memory(independent) < 2
     saw = np.tile(np.arange(50.0), 20)
@@ -99,7 +99,7 @@ def test_the_same_samples_give_the_same_interval() -> None:
     )
 
 
-def test_a_constant_has_an_interval_of_no_width() -> None:
+def test_a_constant_has_an_interval_of_width_zero() -> None:
     found = intervals.over_blocks(
         [np.full(50, 30.0)], [np.full(50, 20.0)], intervals.percentile(95)
     )
@@ -125,7 +125,7 @@ def _covered(memory: float, blocks: bool) -> float:
     return hits / 200
 
 
-def test_blocks_cover_where_the_textbook_does_not() -> None:
+def test_blocks_cover_the_mean_where_the_textbook_interval_does_not() -> None:
     # 95 % is wanted; with correlated samples the interval for independent ones covers only half.
     assert _covered(0.9, blocks=False) < 0.5
     assert _covered(0.9, blocks=True) > 0.8
@@ -135,7 +135,7 @@ def test_blocks_cover_where_the_textbook_does_not() -> None:
 # ------------------------------------------------------------------------------- before and after
 
 
-def test_a_cured_line_is_better_and_its_price_is_said() -> None:
+def test_a_cured_line_is_better_and_its_price_is_named() -> None:
     found = change.compare(
         run(measured(1)), run(measured(2, 5, up_buffer=10_000, up_mbps=9.0)), ("before", "after")
     )
@@ -212,7 +212,7 @@ def test_whatever_got_worse_is_in_the_first_words_and_in_the_second_sentence(
     assert sentences_on(worse, price)[0].startswith("Worse: ")
 
 
-def test_better_alone_is_said_where_nothing_got_worse() -> None:
+def test_only_improvements_are_named_if_nothing_got_worse() -> None:
     as_before = changed("upload", "goodput up", 1.88, 1.87, "same")
     first, last = sentences_on(LESS, as_before)
     assert first == (
@@ -222,7 +222,7 @@ def test_better_alone_is_said_where_nothing_got_worse() -> None:
     assert last == "Goodput: no significant change."
 
 
-def test_a_difference_that_nobody_feels_is_none_however_sure() -> None:
+def test_a_difference_too_small_to_notice_is_not_significant_however_certain() -> None:
     # 20.0 and 20.3 ms, without noise: the interval is narrow and far from zero.
     found = change.compare(
         run(measured(1, noise_ms=0.01)), run(measured(2, 5, noise_ms=0.01, base_ms=20.3))
@@ -232,7 +232,7 @@ def test_a_difference_that_nobody_feels_is_none_however_sure() -> None:
     assert idle.verdict == "same"
 
 
-def test_three_repeats_that_took_turns_are_compared_in_pairs() -> None:
+def test_three_alternating_repeats_are_compared_in_pairs() -> None:
     before = run(*[measured(i, 2 * i) for i in range(3)])
     after = run(*[measured(10 + i, 2 * i + 1, up_buffer=25_000) for i in range(3)])
     found = change.compare(before, after)
@@ -241,7 +241,7 @@ def test_three_repeats_that_took_turns_are_compared_in_pairs() -> None:
     assert "took turns" in sentences.compared(found)[-1]
 
 
-def test_three_repeats_one_after_the_other_are_compared_as_they_are() -> None:
+def test_three_repeats_in_sequence_are_compared_unpaired() -> None:
     before = run(*[measured(i, i) for i in range(3)])
     after = run(*[measured(10 + i, 10 + i, up_buffer=25_000) for i in range(3)])
     found = change.compare(before, after)
@@ -249,7 +249,7 @@ def test_three_repeats_one_after_the_other_are_compared_as_they_are() -> None:
     assert "Welch" in sentences.compared(found)[-1]
 
 
-def test_measurements_without_a_phase_in_common_are_not_compared() -> None:
+def test_measurements_without_a_common_phase_are_not_compared() -> None:
     found = change.compare(run(Line(phases=(("upload", 3),))), run(Line(phases=(("download", 3),))))
     assert found.changes == ()
     assert "they can't be compared" in sentences.compared(found)[0]
@@ -263,7 +263,7 @@ def test_a_comparison_as_json_has_no_nan() -> None:
     assert len(plain["changes"][0]["ci95"]) == 2
 
 
-def test_runs_of_the_simulator_are_compared_by_their_rtt(tmp_path: Path) -> None:
+def test_runs_of_the_simulator_are_judged_by_the_rules_of_simulations(tmp_path: Path) -> None:
     before, after = synthetic.pair(tmp_path)
     found = change.compare(before, after)
     # Three seeds each are repeats. They have no time of day.

@@ -71,7 +71,7 @@ def test_a_run_of_the_simulator_has_no_phases(tmp_path: Path) -> None:
     assert synthetic.run(tmp_path / "sim").meta.phases == ()
 
 
-def test_a_meta_json_from_before_phases_is_read(tmp_path: Path) -> None:
+def test_a_meta_json_without_phases_is_read(tmp_path: Path) -> None:
     made = synthetic.run(tmp_path / "sim")
     meta = json.loads((made.path / "meta.json").read_text())
     for key in ("phases", "facts"):
@@ -82,7 +82,7 @@ def test_a_meta_json_from_before_phases_is_read(tmp_path: Path) -> None:
     assert Run.open(made.path).meta.phases == ()
 
 
-def test_what_was_asked_is_toml(run: Run) -> None:
+def test_the_request_is_valid_toml(run: Run) -> None:
     import tomllib
 
     assert tomllib.loads(run.scenario_text)["measurement"]["host"] == "lab.example"
@@ -98,7 +98,7 @@ def test_a_title_can_not_break_the_toml() -> None:
     assert tomllib.loads(made.scenario_text)["title"] == 'a "quoted" \\ one�[measurement]�'
 
 
-def test_flows_that_only_a_later_repeat_has_join_the_run() -> None:
+def test_flows_of_only_a_later_repeat_are_added_to_the_run() -> None:
     made = synthetic_live.run(None, Line(phases=(("idle", 2), ("upload", 3))), Line(seed=2))
     assert made.seeds == (1, 2)
     whole = phases.cut(made)
@@ -115,7 +115,7 @@ def test_flows_that_only_a_later_repeat_has_join_the_run() -> None:
     assert whole.of("download")[0].mbps("down") == pytest.approx(50 / 1.0456, rel=0.02)
 
 
-def test_of_a_flow_that_a_repeat_had_not_nothing_was_counted() -> None:
+def test_a_flow_that_a_repeat_lacks_has_no_counts_in_it() -> None:
     made = synthetic_live.run(None, Line(), Line(seed=2, phases=(("idle", 2), ("upload", 3))))
     absent = made.table("flows", 2).filter(pl.col("flow").str.starts_with("download"))
     assert absent.height == 4
@@ -171,7 +171,7 @@ def test_the_induced_delay_is_the_queue(found: Findings) -> None:
 @pytest.mark.parametrize(
     ("up_bytes", "down_bytes"), [(12_500, 62_500), (125_000, 125_000), (1_000_000, 500_000)]
 )
-def test_the_buffers_depth_is_what_the_line_has(up_bytes: int, down_bytes: int) -> None:
+def test_the_measured_buffer_depth_is_that_of_the_line(up_bytes: int, down_bytes: int) -> None:
     found = of(Line(up_buffer=up_bytes, down_buffer=down_bytes))
     depth = {buffer.direction: buffer for buffer in found.buffers}
     assert depth["up"].bytes == pytest.approx(up_bytes, rel=0.1)
@@ -180,18 +180,18 @@ def test_the_buffers_depth_is_what_the_line_has(up_bytes: int, down_bytes: int) 
     assert depth["up"].overflowed is True
 
 
-def test_a_single_late_reply_is_no_queue() -> None:
+def test_a_single_late_reply_does_not_count_as_a_queue() -> None:
     assert findings._standing(np.array([20.0, 180, 20, 90, 95, 92])) == 92
 
 
-def test_one_way_parts_tell_the_directions_of_a_load_both_ways_apart() -> None:
+def test_one_way_delays_separate_the_directions_of_a_load_in_both_directions() -> None:
     found = of(Line(phases=(("idle", 4), ("both", 8))))
     depth = {buffer.direction: buffer.ms for buffer in found.buffers}
     assert depth["up"] == pytest.approx(100, rel=0.05)
     assert depth["down"] == pytest.approx(20, rel=0.1)
 
 
-def test_the_queue_is_between_the_last_target_that_is_spared_and_the_first_that_is_not(
+def test_the_queue_is_between_the_last_target_without_delay_and_the_first_with_it(
     found: Findings,
 ) -> None:
     (place,) = [place for place in found.places if place.phase == "upload"]
@@ -206,7 +206,9 @@ def test_a_queue_before_the_nearest_target_is_at_home() -> None:
     assert "this host, in its Wi-Fi" in " ".join(sentences.sentences(found))
 
 
-def test_a_load_both_ways_is_located_only_where_no_way_was_measured_alone(found: Findings) -> None:
+def test_a_load_in_both_directions_is_located_only_if_no_direction_was_measured_alone(
+    found: Findings,
+) -> None:
     assert [place.phase for place in found.places] == ["download", "upload"]
     [both] = of(Line(phases=(("idle", 4), ("both", 8)))).places
     assert both.phase == "both"
@@ -216,7 +218,7 @@ def test_a_load_both_ways_is_located_only_where_no_way_was_measured_alone(found:
     ("retransmits", "overflowed"),
     [((0, 0), False), ((0, 3), True), ((None, 3), True), ((None, 0), None), ((None,), None)],
 )
-def test_a_buffer_overflowed_if_any_stream_sent_again(
+def test_a_buffer_overflowed_if_any_stream_retransmitted(
     retransmits: tuple[int | None, ...], overflowed: bool | None
 ) -> None:
     streams = [SimpleNamespace(direction="up", retransmits=each) for each in retransmits]
@@ -236,18 +238,18 @@ def test_a_buffer_overflowed_if_any_stream_sent_again(
         (300, "severe"),
     ],
 )
-def test_an_added_delay_has_the_words_from_its_bound_on(added_ms: float, words: str) -> None:
+def test_a_verdict_begins_exactly_at_its_bound(added_ms: float, words: str) -> None:
     assert added.in_words(added_ms).startswith(words)
 
 
-def test_a_line_without_a_queue_has_none_anywhere() -> None:
+def test_on_a_line_without_a_queue_none_is_located() -> None:
     found = of(Line(up_buffer=1_000, down_buffer=1_000))
     assert all(place.nearest is None for place in found.places)
     assert found.induced_p95_ms < 5
     assert sentences.sentences(found)[0].startswith("No bufferbloat")
 
 
-def test_scores_stand_side_by_side(found: Findings) -> None:
+def test_all_scores_are_shown_side_by_side(found: Findings) -> None:
     by_name = {score.name: score for score in found.scores}
     report = by_name["DSLReports"].overall
     assert report is not None
@@ -259,7 +261,7 @@ def test_scores_stand_side_by_side(found: Findings) -> None:
     assert all(score.source for score in found.scores)
 
 
-def test_rpm_from_echoes_and_smoothed_rtts_is_the_formula_s(run: Run, found: Findings) -> None:
+def test_rpm_from_echoes_and_smoothed_rtts_follows_the_formula(run: Run, found: Findings) -> None:
     from sojourn_live.measure import scores
 
     (part,) = phases.cut(run).of("upload")
@@ -272,7 +274,7 @@ def test_rpm_from_echoes_and_smoothed_rtts_is_the_formula_s(run: Run, found: Fin
     assert rpm == scores.rpm_draft09(echo, [], echo, loaded).rpm
 
 
-def test_lost_probes_are_counted_and_are_no_samples() -> None:
+def test_lost_probes_are_counted_but_are_not_samples() -> None:
     found = of(Line(loss=0.2))
     row = next(row for row in found.rows if row.phase == "upload")
     assert 0.1 < row.spread.loss < 0.3
@@ -282,7 +284,7 @@ def test_lost_probes_are_counted_and_are_no_samples() -> None:
 # ------------------------------------------------------------------------------ what is not there
 
 
-def test_a_target_that_never_answers_is_not_the_verdicts() -> None:
+def test_the_verdict_is_not_about_a_target_that_never_answers() -> None:
     session = synthetic_live.session(Line())
     probe = session.tables["probe"]
     mute = session.facts["flows"].index(
@@ -295,7 +297,7 @@ def test_a_target_that_never_answers_is_not_the_verdicts() -> None:
     assert math.isnan(found.others["server udp"]["idle"].median)
 
 
-def test_no_probe_answered_is_no_verdict_and_no_crash() -> None:
+def test_without_answered_probes_there_is_neither_verdict_nor_crash() -> None:
     session = synthetic_live.session(Line())
     session.tables["probe"]["rtt_ns"][:] = -1
     found = findings.find(synthetic_live.of_sessions(session))
@@ -305,7 +307,7 @@ def test_no_probe_answered_is_no_verdict_and_no_crash() -> None:
     json.dumps(found.to_dict(), allow_nan=False)
 
 
-def test_a_phase_cut_short_is_shown_and_scored_nowhere() -> None:
+def test_a_phase_that_was_cut_short_is_shown_but_not_scored() -> None:
     found = of(Line(cut_s=15.0, outcome="partial"))
     assert [(row.phase, row.complete) for row in found.rows] == [
         ("idle", True),
@@ -322,7 +324,7 @@ def test_a_phase_cut_short_is_shown_and_scored_nowhere() -> None:
     ("segment", "address", "wire"),
     [(1448, "192.0.2.9", 1514), (536, "192.0.2.9", 602), (1428, "2001:db8::9", 1514)],
 )
-def test_the_buffers_bytes_are_of_the_segments_that_were_sent(
+def test_the_buffers_bytes_are_computed_from_the_sizes_of_sent_segments(
     segment: int, address: str, wire: int
 ) -> None:
     session = synthetic_live.session(Line())
@@ -336,7 +338,7 @@ def test_the_buffers_bytes_are_of_the_segments_that_were_sent(
 
 
 @pytest.mark.parametrize("outcome", ["partial", "interrupted"])
-def test_a_measurement_cut_short_is_never_cleared(outcome: str) -> None:
+def test_a_measurement_that_was_cut_short_gets_no_good_verdict(outcome: str) -> None:
     clean = Line(down_buffer=1500, up_buffer=1500, noise_ms=0.01)
     assert "o bufferbloat" in sentences.sentences(of(clean))[0]
     cut = sentences.sentences(of(dataclasses.replace(clean, cut_s=15.0, outcome=outcome)))[0]
@@ -412,7 +414,7 @@ def test_late_probes_are_a_warning(found: Findings) -> None:
     assert "can't be distinguished from this host's own" in said
 
 
-def test_the_way_on_which_probes_were_lost_is_said(found: Findings) -> None:
+def test_the_direction_of_lost_probes_is_named(found: Findings) -> None:
     assert not any(
         "on the way to the server" in sentence for sentence in sentences.confidence(found)
     )
@@ -425,7 +427,7 @@ def test_the_way_on_which_probes_were_lost_is_said(found: Findings) -> None:
     assert "7 probes were lost on the way to the server, 2 on the way back" in said
 
 
-def test_a_stepped_clock_is_said(found: Findings) -> None:
+def test_a_stepped_clock_is_reported(found: Findings) -> None:
     stepped = {
         **found.facts[0],
         "clock": {**found.facts[0]["clock"], "stepped_ns": 3_600_000_000_000},
@@ -445,7 +447,7 @@ def test_numbers_have_three_digits() -> None:
 # ---------------------------------------------------------------------------------------- samples
 
 
-def test_all_samples_go_out_as_csv(run: Run) -> None:
+def test_all_samples_are_exported_as_csv(run: Run) -> None:
     table = sample_files.table(run)
     assert table.columns == ["repeat", "t_s", "phase", "series", "quantity", "value"]
     pings = table.filter((table["quantity"] == "rtt_ms") & (table["series"] == "gateway"))

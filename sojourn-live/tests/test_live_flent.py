@@ -62,7 +62,7 @@ def test_every_column_is_as_long_as_x(run: Run, phase: str) -> None:
     json.dumps(made, allow_nan=False)
 
 
-def test_times_have_a_fraction_and_a_z(run: Run) -> None:
+def test_times_have_a_fraction_and_end_in_z(run: Run) -> None:
     for key in ("T0", "TIME"):
         assert document(run)["metadata"][key].endswith("Z")
         assert "." in document(run)["metadata"][key]
@@ -92,7 +92,7 @@ def pings(
 
 
 @pytest.mark.parametrize("phase", ["download", "upload", "both"])
-def test_the_five_seconds_around_a_load_are_idle(run: Run, phase: str) -> None:
+def test_the_exported_seconds_before_and_after_a_load_are_idle(run: Run, phase: str) -> None:
     made = document(run, phase=phase)
     length = made["metadata"]["LENGTH"]
     # The line's idle phases are 4 s long, so flent's first and last second are empty.
@@ -113,7 +113,7 @@ def test_the_five_seconds_around_a_load_are_idle(run: Run, phase: str) -> None:
     assert times == sorted(times)
 
 
-def test_without_an_idle_phase_there_is_nothing_on_that_side() -> None:
+def test_without_an_idle_phase_the_seconds_on_that_side_are_null() -> None:
     made = document(
         synthetic_live.run(None, Line(phases=(("download", 8), ("upload", 8), ("idle", 4)))),
         phase="upload",
@@ -123,7 +123,7 @@ def test_without_an_idle_phase_there_is_nothing_on_that_side() -> None:
     assert max(value or 0 for value in pings(made, 13.2, 18)) < 22
 
 
-def test_of_several_idle_phases_the_nearest_goes_out() -> None:
+def test_of_several_idle_phases_the_nearest_is_exported() -> None:
     line = Line(phases=(("idle", 4), ("download", 8), ("idle", 4), ("upload", 8), ("idle", 4)))
     made = synthetic_live.run(None, line)
     for phase, names in (
@@ -134,7 +134,7 @@ def test_of_several_idle_phases_the_nearest_goes_out() -> None:
         assert [each["name"] for each in listed] == names
 
 
-def test_pings_by_udp_and_by_icmp_are_two_series_and_come_back_as_two(
+def test_pings_by_udp_and_by_icmp_are_exported_and_imported_as_two_series(
     run: Run, tmp_path: Path
 ) -> None:
     made = document(run)
@@ -194,7 +194,7 @@ def test_rrul_by_name_has_its_four_classes(run: Run) -> None:
     assert "Ping (ms) UDP BE" in made["results"]
 
 
-def test_other_numbers_of_streams_are_rrul_be_nflows() -> None:
+def test_a_load_with_other_numbers_of_streams_is_rrul_be_nflows() -> None:
     made = document(synthetic_live.run(None, Line(streams=2)))
     assert made["metadata"]["NAME"] == "rrul_be_nflows"
     assert {"TCP upload BE::1", "TCP download BE::2"} <= set(made["results"])
@@ -202,7 +202,7 @@ def test_other_numbers_of_streams_are_rrul_be_nflows() -> None:
         document(synthetic_live.run(None, Line(streams=2)), test="rrul")
 
 
-def test_computed_series_are_of_the_others(run: Run) -> None:
+def test_computed_series_follow_from_the_raw_ones(run: Run) -> None:
     results = document(run)["results"]
     at = 60
     ways = {
@@ -217,7 +217,7 @@ def test_computed_series_are_of_the_others(run: Run) -> None:
     )
 
 
-def test_the_local_qdisc_goes_along(run: Run) -> None:
+def test_the_local_qdisc_is_exported_too(run: Run) -> None:
     made = document(run, phase="upload")
     points = made["raw_values"]["qdisc_stats_localhost"]
     assert max(point["backlog_bytes"] for point in points) == 125_000
@@ -229,7 +229,9 @@ def test_the_local_qdisc_goes_along(run: Run) -> None:
 
 
 @pytest.mark.parametrize("phase", ["download", "upload", "both"])
-def test_what_goes_out_comes_back(run: Run, phase: str, tmp_path: Path) -> None:
+def test_an_exported_measurement_is_imported_unchanged(
+    run: Run, phase: str, tmp_path: Path
+) -> None:
     file = flent.export(run, tmp_path / "x.flent.gz", flent.FlentChoice(phase))
     back = flent.read(file)
     assert back.meta.engine == "flent"
@@ -258,7 +260,7 @@ def test_what_goes_out_comes_back(run: Run, phase: str, tmp_path: Path) -> None:
     assert back.table("queue", 1)["backlog_bytes"].max() == queue["backlog_bytes"].max()
 
 
-def test_every_packing_of_flent_is_read(run: Run, tmp_path: Path) -> None:
+def test_every_compression_of_flent_is_read(run: Run, tmp_path: Path) -> None:
     text = json.dumps(document(run)).encode()
     packings = (bytes, bz2.compress, gzip.compress, lzma.compress)
     means = set()
@@ -280,7 +282,7 @@ def test_a_pipe_is_read_once(run: Run, tmp_path: Path) -> None:
     assert measurement.run(content).meta.engine == "flent"
 
 
-def test_a_file_of_flents_own_has_idle_load_idle(tmp_path: Path) -> None:
+def test_a_file_of_flent_has_phases_idle_load_and_idle(tmp_path: Path) -> None:
     """Written by hand in the form of flent 2.3.0: netperf's uneven intervals, no ss, a lost ping as
     a gap."""
     t0 = 1_588_855_600.0
@@ -347,7 +349,7 @@ def answered(numbers: list[int], first: int = 0) -> list[Any]:
     return [{"t": T0_S + 0.2 * i + 0.07, "val": 20.0, "seq": (first + i) % 2**16} for i in numbers]
 
 
-def test_streams_that_are_sampled_apart_add_up(tmp_path: Path) -> None:
+def test_streams_sampled_at_different_times_add_up(tmp_path: Path) -> None:
     run = netperfs(
         tmp_path, **{f"s{i}": sampled(5.004 + 0.013 * i) for i in range(4)}, ping=answered([*range(100)])
     )  # fmt: skip
@@ -366,14 +368,14 @@ def test_streams_of_different_intervals_add_up(tmp_path: Path) -> None:
     assert part.mbps("down") == pytest.approx(25, rel=0.002)
 
 
-def test_a_sample_that_is_told_at_once_after_another_is_no_rate(tmp_path: Path) -> None:
+def test_a_sample_right_after_another_one_gives_no_rate(tmp_path: Path) -> None:
     points = sampled(5, count=49)
     points += [{"t": points[-1]["t"] + 1e-6, "val": 10.0, "dur": 0.05}]
     (part,) = phases.cut(netperfs(tmp_path, s0=points, s1=sampled(5.01))).of("download")
     assert part.mbps("down") == pytest.approx(20, rel=0.01)
 
 
-def test_a_stream_that_outlasts_the_load_is_in_the_next_phase_by_what_fell_into_it(
+def test_bytes_of_a_stream_after_the_load_belong_to_the_next_phase(
     tmp_path: Path,
 ) -> None:
     # Two seconds are missing, because flent drops samples that are too long. The last one ends half
@@ -412,7 +414,7 @@ def test_pings_that_are_missing_in_seq_were_lost(tmp_path: Path) -> None:
     assert "100 probes to ICMP in 1 repeat, 20 lost" in sentences.confidence(found)[0]
 
 
-def test_of_two_answers_to_a_ping_the_first_counts(tmp_path: Path) -> None:
+def test_the_first_of_two_answers_to_a_ping_counts(tmp_path: Path) -> None:
     points = [*answered([*range(50)]), {"t": T0_S + 3.0, "val": 900.0, "seq": 10}]
     probes = netperfs(tmp_path, s0=sampled(5), ping=points).table("probe", 1)
     assert probes["seq"].to_list() == [*range(50)]
@@ -428,7 +430,7 @@ def test_of_two_answers_to_a_ping_the_first_counts(tmp_path: Path) -> None:
         ("TCP upload", "TCP_MAERTS", True),
     ],
 )
-def test_netperf_s_command_tells_that_the_directions_were_swapped(
+def test_netperf_s_command_shows_that_the_directions_were_swapped(
     tmp_path: Path, name: str, test: str, *, swapped: bool
 ) -> None:
     made = {
@@ -443,7 +445,7 @@ def test_netperf_s_command_tells_that_the_directions_were_swapped(
     assert any("have the opposite ones" in note for note in notes) == swapped
 
 
-def test_nothing_arrives_in_a_hole_of_more_than_half_a_sample(tmp_path: Path) -> None:
+def test_nothing_arrives_in_a_gap_of_more_than_half_a_sample(tmp_path: Path) -> None:
     # From 7 to 8.5 s there is no sample.
     points = [*sampled(5, 8, 2.0, 1), *sampled(8.5, 8, 2.0, 3)]
     (part,) = phases.cut(netperfs(tmp_path, s0=points)).of("download")
@@ -452,7 +454,7 @@ def test_nothing_arrives_in_a_hole_of_more_than_half_a_sample(tmp_path: Path) ->
     np.testing.assert_allclose(mbps[(t > 5.15) & (t < 6.95)], 8, rtol=1e-3)
 
 
-def test_a_ping_belongs_to_when_it_was_sent(tmp_path: Path) -> None:
+def test_a_ping_belongs_to_the_time_at_which_it_was_sent(tmp_path: Path) -> None:
     points = [{"t": T0_S + 0.2 * i + 1.2, "val": 1200.0, "seq": i} for i in range(80)]
     sent = netperfs(tmp_path, s0=sampled(5), ping=points).table("probe", 1)["t_ns"]
     np.testing.assert_allclose(sent.to_numpy() / 1e9, 0.2 * np.arange(80), atol=1e-6)
@@ -466,7 +468,7 @@ def test_a_ping_that_was_sent_before_the_test_began_belongs_to_its_beginning(
     np.testing.assert_allclose(sent.to_numpy()[:2] / 1e9, [0, 0.13], atol=1e-6)
 
 
-def test_values_that_can_not_be_true_are_null_and_named(tmp_path: Path) -> None:
+def test_impossible_values_are_null_and_reported(tmp_path: Path) -> None:
     points = [
         {"t": T0_S + i, "dropped": 2, "backlog_bytes": 10, "sent_bytes": 100 * i} for i in range(9)
     ]
@@ -505,9 +507,7 @@ def test_a_series_without_raw_points_is_read_from_its_column(run: Run, tmp_path:
     assert theirs.mbps("up") == pytest.approx(ours.mbps("up"), rel=0.05)
 
 
-def test_losses_that_are_not_known_go_out_and_come_back_as_not_known(
-    run: Run, tmp_path: Path
-) -> None:
+def test_unknown_losses_are_exported_and_imported_as_unknown(run: Run, tmp_path: Path) -> None:
     made = document(run, phase="upload")
     pings = [name for name in made["raw_values"] if name.startswith("Ping")]
     for name in pings:
@@ -528,7 +528,7 @@ def test_losses_that_are_not_known_go_out_and_come_back_as_not_known(
 # --------------------------------------------------------------------------------------- refusals
 
 
-def test_a_run_of_the_simulator_does_not_go_out(tmp_path: Path) -> None:
+def test_a_run_of_the_simulator_is_not_exported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no loaded phase"):
         flent.export(synthetic.run(tmp_path / "sim"), tmp_path / "x.flent.gz")
 
@@ -538,7 +538,7 @@ def test_a_name_that_flent_does_not_open_is_refused(run: Run, tmp_path: Path) ->
         flent.export(run, tmp_path / "x.json.gz")
 
 
-def test_what_no_file_of_flent_s_counts_is_null_in_the_numbers(run: Run, tmp_path: Path) -> None:
+def test_numbers_that_flents_files_do_not_have_are_null(run: Run, tmp_path: Path) -> None:
     made = document(run, phase="upload")
     for point in made["raw_values"]["qdisc_stats_localhost"]:
         del point["sent_bytes"]
@@ -558,7 +558,7 @@ def test_what_no_file_of_flent_s_counts_is_null_in_the_numbers(run: Run, tmp_pat
     assert np.isnan(line.y).all()
 
 
-def test_a_phase_or_repeat_that_is_not_there_is_refused(run: Run, tmp_path: Path) -> None:
+def test_a_missing_phase_or_repeat_is_refused(run: Run, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="has no load 'idle'"):
         document(run, phase="idle")
     with pytest.raises(UserError, match="no repeat 7"):
@@ -584,7 +584,7 @@ def test_a_phase_or_repeat_that_is_not_there_is_refused(run: Run, tmp_path: Path
         ),
     ],
 )
-def test_what_is_no_flent_file_is_refused(content: bytes, says: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_flents_is_refused(content: bytes, says: str, tmp_path: Path) -> None:
     file = tmp_path / "x.flent.gz"
     file.write_bytes(content)
     with pytest.raises(UserError, match=says):
@@ -592,7 +592,7 @@ def test_what_is_no_flent_file_is_refused(content: bytes, says: str, tmp_path: P
     assert not (tmp_path / "out").exists()
 
 
-def test_a_file_of_nothing_we_know_is_refused(run: Run, tmp_path: Path) -> None:
+def test_a_file_of_an_unknown_format_is_refused(run: Run, tmp_path: Path) -> None:
     made = document(run)
     made["results"] = {"cpu_stats": [None] * len(made["x_values"])}
     made["raw_values"] = {}
@@ -614,7 +614,7 @@ def test_a_file_of_nothing_we_know_is_refused(run: Run, tmp_path: Path) -> None:
     ],
     ids=["before 1970", "backwards"],
 )
-def test_times_that_no_run_can_have_are_refused(changes: dict[str, Any], tmp_path: Path) -> None:
+def test_impossible_times_are_refused(changes: dict[str, Any], tmp_path: Path) -> None:
     made = json.loads(json.dumps(SMALL))
     made["metadata"] |= changes
     with pytest.raises(UserError, match="not a flent file"):
@@ -661,7 +661,7 @@ SPOILED = [
     | st.text(max_size=5)
     | st.lists(st.integers(), max_size=3),
 )
-def test_a_spoiled_file_is_read_or_refused_but_never_a_crash(
+def test_a_damaged_file_is_either_read_or_refused_without_a_crash(
     content: dict[str, Any], where: list[int], what: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     file = tmp_path_factory.mktemp("spoiled") / "x.flent.gz"
@@ -701,7 +701,7 @@ def packed(*parts: bytes, times: int = 1) -> bytes:
     ],
     ids=["lists", "objects", "gzip", "bz2", "deep", "digits"],
 )
-def test_a_file_that_would_take_all_memory_is_refused_before_it_does(
+def test_a_file_that_would_fill_the_memory_is_refused_before_it_does(
     content: bytes, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "x.flent.gz"
@@ -712,12 +712,12 @@ def test_a_file_that_would_take_all_memory_is_refused_before_it_does(
         flent.read(file)
 
 
-def test_a_file_without_end_is_read_no_further_than_a_measurement_is_long() -> None:
+def test_an_endless_file_is_read_no_further_than_the_longest_measurement() -> None:
     with pytest.raises(UserError, match="larger than 100 MB"):
         flent.read(Path("/dev/zero"))
 
 
-def test_memory_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lack_of_memory_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def none(_: object) -> Any:
         raise MemoryError
 
@@ -729,7 +729,7 @@ def test_memory_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.Mo
 NASTY = "=HYPERLINK(1)\x1b]0;pwn\x07"
 
 
-def test_control_characters_of_a_file_reach_neither_terminal_nor_meta_nor_page(
+def test_control_characters_of_a_file_reach_no_terminal_metadata_or_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = json.loads(json.dumps(SMALL))
@@ -757,7 +757,7 @@ def test_control_characters_of_a_file_reach_neither_terminal_nor_meta_nor_page(
     assert len(names) == len(set(names)) > 1
 
 
-def test_a_name_is_no_formula_in_a_spreadsheet(tmp_path: Path) -> None:
+def test_a_name_does_not_become_a_formula_in_a_spreadsheet(tmp_path: Path) -> None:
     made = json.loads(json.dumps(SMALL))
     pings = [name for name in made["results"] if name.startswith("Ping")]
     evil = ["=1+1", "+1", "-1", "@sum", "plain", "1-2"]

@@ -81,7 +81,7 @@ def whole() -> Session:
         return measure(plan(port, ("idle", 0.3), ("download", 0.8), ecn=True))
 
 
-def test_where_nothing_happens_every_field_survives(whole: Session) -> None:
+def test_over_loopback_every_ds_field_survives(whole: Session) -> None:
     made = found(whole.facts)
     assert made.answered
     for way in ("up", "down"):
@@ -93,7 +93,7 @@ def test_where_nothing_happens_every_field_survives(whole: Session) -> None:
     assert said[1].startswith("DSCP survives both ways: LE, CS1")
 
 
-def test_what_tcp_was_told_is_among_the_facts(whole: Session) -> None:
+def test_the_counts_of_ecn_that_tcp_got_are_among_the_facts(whole: Session) -> None:
     made = found(whole.facts)
     (load,) = made.loads
     assert (load.phase, load.direction, load.streams) == ("download", "down", 2)
@@ -102,7 +102,7 @@ def test_what_tcp_was_told_is_among_the_facts(whole: Session) -> None:
     assert (load.probes_marked, load.segments_marked) == (0, 0)
 
 
-def test_who_does_not_ask_gets_none_and_pays_nothing() -> None:
+def test_without_the_option_no_marks_are_sent() -> None:
     with serving() as port:
         session = measure(plan(port, ("idle", 0.3)))
     assert session.facts["marks"] is None
@@ -113,7 +113,9 @@ def test_who_does_not_ask_gets_none_and_pays_nothing() -> None:
 # ------------------------------------------------------------------------------- a router of ours
 
 
-def test_a_router_that_bleaches_one_way_is_seen_that_way(live_network: LiveNetwork) -> None:
+def test_bleaching_in_one_direction_is_detected_in_that_direction(
+    live_network: LiveNetwork,
+) -> None:
     rules = {"up": {"keep_ecn": False}, "down": {"keep_dscp": False}}
     with forwarded(live_network, **rules):
         made = found(measured(live_network, ("idle", 0.5)))
@@ -131,7 +133,7 @@ def test_a_router_that_bleaches_one_way_is_seen_that_way(live_network: LiveNetwo
     ]
 
 
-def test_fields_that_are_dropped_are_told_from_a_lossy_line(live_network: LiveNetwork) -> None:
+def test_dropped_ds_fields_are_distinguished_from_a_lossy_line(live_network: LiveNetwork) -> None:
     with forwarded(live_network, up={"drop": [1]}):
         made = found(measured(live_network, ("idle", 0.5)))
     assert outcomes(made, "up")["ECT(1)"] == "lost"
@@ -140,7 +142,7 @@ def test_fields_that_are_dropped_are_told_from_a_lossy_line(live_network: LiveNe
     assert said == "On the way up ECT(1) never arrived, though unmarked packets did."
 
 
-def test_a_bottleneck_that_marks_is_seen_by_probes_and_by_tcp(live_network: LiveNetwork) -> None:
+def test_a_marking_bottleneck_is_detected_by_probes_and_by_tcp(live_network: LiveNetwork) -> None:
     for host in ("client", "server"):
         live_network.run(host, "sysctl", "-q", "-w", "net.ipv4.tcp_ecn=1")
     slow = {"bps": 8_000_000, "mark_ms": 10, "limit_ms": 300}
@@ -160,7 +162,9 @@ def test_a_bottleneck_that_marks_is_seen_by_probes_and_by_tcp(live_network: Live
     assert any(one.startswith("Under upload, on the way up, no queue marks:") for one in said)
 
 
-def test_streams_and_probes_bear_the_codepoint_both_ways(live_network: LiveNetwork) -> None:
+def test_streams_and_probes_carry_the_codepoint_in_both_directions(
+    live_network: LiveNetwork,
+) -> None:
     with forwarded(live_network) as sent:
         spans = (("idle", 0.5), ("both", 1.5))
         facts = measured(live_network, *spans, ecn=False, dscp=EF)
@@ -192,7 +196,9 @@ def facts_with(made: SessionMarks | None, whole: Session) -> SessionFacts:
     return {**whole.facts, "marks": made}
 
 
-def test_a_field_that_changes_at_times_and_one_that_nobody_answers(whole: Session) -> None:
+def test_a_field_that_changes_at_times_is_mixed_and_one_without_answers_unknown(
+    whole: Session,
+) -> None:
     path = [
         arrived("up", 0, (0, 8)),
         arrived("up", 2, (2, 5), (3, 3)),
@@ -233,7 +239,7 @@ def test_phases_that_saw_no_mark_share_a_sentence() -> None:
     assert "a queue marks: 3 of 80" in apart[3]
 
 
-def test_repeats_are_pooled_and_an_old_server_is_named(whole: Session) -> None:
+def test_results_of_repeats_are_pooled_and_an_old_server_is_reported(whole: Session) -> None:
     one = facts_with(marks_with([arrived("up", 0, (0, 8)), arrived("up", 2, (2, 8))]), whole)
     other = facts_with(marks_with([arrived("up", 0, (0, 8)), arrived("up", 2, (0, 8))]), whole)
     made = marks.find([one, other])

@@ -131,7 +131,7 @@ def test_a_measurement_is_printed_kept_and_written(say: Say, port: str, tmp_path
     assert "of the probes were sent at most" in (tmp_path / "page.html").read_text()
 
 
-def test_json_is_one_object_and_nothing_is_kept(say: Say, port: str, tmp_path: Path) -> None:
+def test_json_prints_one_object_and_keeps_no_files(say: Say, port: str, tmp_path: Path) -> None:
     said = say(
         "measure",
         "127.0.0.1",
@@ -215,7 +215,7 @@ def test_a_series_is_a_folder_of_runs_and_a_table(say: Say, port: str, tmp_path:
     assert say("report", "days", "-o", "days.html").code == 0
 
 
-def test_a_series_survives_a_server_that_is_away(say: Say, tmp_path: Path) -> None:
+def test_a_series_continues_while_the_server_is_unavailable(say: Say, tmp_path: Path) -> None:
     with server() as serving:
         assert (
             say(
@@ -256,7 +256,7 @@ def test_a_series_survives_a_server_that_is_away(say: Say, tmp_path: Path) -> No
     assert not (tmp_path / "other").exists()
 
 
-def test_a_schedule_does_not_drift_and_leaves_out_what_it_missed() -> None:
+def test_a_schedule_does_not_drift_and_skips_missed_times() -> None:
     from sojourn_live.measure.over_days import next_slot
 
     assert next_slot(100.0, 60.0, 100.0) == 160.0
@@ -283,7 +283,7 @@ def test_a_secret_comes_from_a_file_or_the_environment(
         assert file.is_dir() or b"correct horse" not in file.read_bytes()
 
 
-def test_fail_above_is_for_scripts(say: Say, port: str) -> None:
+def test_fail_above_sets_the_exit_status(say: Say, port: str) -> None:
     asked = (
         "measure",
         "127.0.0.1",
@@ -373,7 +373,7 @@ def killed_when(folder: Path, phases: int, *asked: str) -> Run:
     return Run.open(folder)
 
 
-def test_a_measurement_that_is_killed_is_a_run_of_the_phases_until_then(
+def test_a_killed_measurement_leaves_a_run_of_the_finished_phases(
     say: Say, port: str, tmp_path: Path
 ) -> None:
     load = ("--phase", "idle", "--phase", "download", "--idle", "600ms", "-l", "60 s")
@@ -392,7 +392,7 @@ def test_a_measurement_that_is_killed_is_a_run_of_the_phases_until_then(
 
 
 @pytest.mark.long
-def test_a_long_phase_is_kept_as_far_as_it_got(port: str, tmp_path: Path) -> None:
+def test_a_long_phase_is_kept_up_to_its_last_samples(port: str, tmp_path: Path) -> None:
     load = ("--phase", "idle", "--phase", "both", "--idle", "1 s", "-l", "120 s")
     run = killed_when(
         tmp_path / "cut", 2, "measure", "127.0.0.1", "--port", port, "--ecn", "--ping", "udp", *load
@@ -410,7 +410,7 @@ def test_a_long_phase_is_kept_as_far_as_it_got(port: str, tmp_path: Path) -> Non
     assert facts["marks"]["answered"]
 
 
-def test_the_default_folder_is_taken_before_anything_is_measured(
+def test_the_default_folder_is_locked_before_anything_is_measured(
     say: Say, port: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from sojourn_live.measure import session
@@ -433,7 +433,7 @@ def test_the_default_folder_is_taken_before_anything_is_measured(
     assert len(list((tmp_path / "runs").iterdir())) == 2
 
 
-def test_a_folder_is_taken_before_anything_is_measured(
+def test_a_folder_is_locked_before_anything_is_measured(
     say: Say, port: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from sojourn_live.measure import session
@@ -460,7 +460,7 @@ def test_a_folder_is_taken_before_anything_is_measured(
 
 
 @pytest.mark.parametrize("left", ["", "# A measurement of a live", MEASUREMENT + "\ntitle = 'x'\n"])
-def test_what_a_measurement_leaves_that_is_killed_at_its_beginning_is_no_run(
+def test_a_measurement_killed_at_its_start_leaves_no_run(
     say: Say, tmp_path: Path, left: str
 ) -> None:
     (tmp_path / "home").mkdir()
@@ -472,7 +472,7 @@ def test_what_a_measurement_leaves_that_is_killed_at_its_beginning_is_no_run(
         assert "home" not in said.err
 
 
-def test_a_scenario_of_the_users_is_not_written_over(say: Say, tmp_path: Path) -> None:
+def test_a_scenario_of_the_user_is_not_overwritten(say: Say, tmp_path: Path) -> None:
     (tmp_path / "scenario.toml").write_text("title = 'mine'\n")
     for verb in (["measure"], ["rpm", "measure"]):
         said = say(*verb, "127.0.0.1:1", "-o", ".", "--force")
@@ -484,7 +484,9 @@ def test_a_scenario_of_the_users_is_not_written_over(say: Say, tmp_path: Path) -
 
 
 @pytest.mark.long
-def test_bloat_is_measured_as_deep_as_it_is_and_its_cure_is_seen(say: Say, tmp_path: Path) -> None:
+def test_the_measured_buffer_depth_is_right_and_the_cure_is_visible(
+    say: Say, tmp_path: Path
+) -> None:
     """The router's bfifos are 125 kB at 5 Mbit/s up and 250 kB at 20 Mbit/s down; then short
     ones."""
     with (
@@ -585,7 +587,7 @@ def test_compare_takes_runs_of_the_simulator(say: Say, tmp_path: Path) -> None:
         (("{0}", "{1}", "--figures", "png"), "needs -o DIR"),
     ],
 )
-def test_what_can_not_be_compared_is_refused(
+def test_runs_that_can_not_be_compared_are_refused(
     say: Say, pair: list[Path], arguments: tuple[str, ...], says: str
 ) -> None:
     said = say("compare", *(word.format(*pair) for word in arguments))
@@ -643,7 +645,7 @@ def test_export_writes_by_the_files_ending(say: Say, pair: list[Path], tmp_path:
         (("history", "nowhere"), "contains no measurements"),
     ],
 )
-def test_wrong_input_is_told_kindly(
+def test_wrong_input_gives_an_error_with_a_hint(
     say: Say, pair: list[Path], arguments: tuple[str, ...], says: str, tmp_path: Path
 ) -> None:
     said = say(*(word.format(*pair) for word in arguments))

@@ -37,7 +37,7 @@ def test_a_packet_goes_there_and_back_through_the_router(live_network: LiveNetwo
     )
 
 
-def test_the_bottleneck_is_as_asked_and_can_be_changed() -> None:
+def test_the_bottleneck_has_the_requested_rate_and_can_be_changed() -> None:
     with network(up=Bottleneck(3_000_000, 60_000)) as net:
         assert "rate 3Mbit ceil 3Mbit" in net.tc("router", "class show dev to-server")
         assert "bfifo 10: parent 1:1 limit 60000b" in net.tc("router", "qdisc show dev to-server")
@@ -59,7 +59,7 @@ def test_the_host_s_own_network_is_not_touched() -> None:
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
-def test_nothing_outlives_whoever_made_it(sent: signal.Signals) -> None:
+def test_the_network_ends_with_the_process_that_made_it(sent: signal.Signals) -> None:
     # A process makes a network, and in it a background process with its own session.
     script = (
         "import sys, live_network\n"

@@ -99,7 +99,7 @@ def test_a_run_of_the_simulator_is_not_shaded(tmp_path: Path) -> None:
     assert spans_of(figures.timeline(synthetic.run(tmp_path / "sim"))) == {}
 
 
-def test_directions_are_summed_and_have_gaps_where_nothing_was_sent(runs: list[Run]) -> None:
+def test_each_direction_is_summed_and_has_gaps_without_load(runs: list[Run]) -> None:
     ways = series.by_direction(runs[0], series.goodputs(runs[0], 1))
     assert set(ways) == {"download", "upload"}
     name, start, end = series.spans(runs[0], 1)[2]
@@ -138,13 +138,13 @@ def test_measurements_are_compared_phase_by_phase(runs: list[Run]) -> None:
     assert not names & {"bars", "tradeoff", "cdf-sojourn"}
 
 
-def test_a_measurement_s_pings_are_of_one_target(runs: list[Run]) -> None:
+def test_the_time_line_of_a_measurement_has_the_pings_of_one_target(runs: list[Run]) -> None:
     pooled = series.ping_rtts(runs[0], phase="idle")
     assert pooled.samples == 80
     assert pooled.quantile(0.01) > 19
 
 
-def test_drops_are_counted_where_they_were_not_seen_one_by_one(runs: list[Run]) -> None:
+def test_drops_are_shown_as_counts_if_single_drops_are_unknown(runs: list[Run]) -> None:
     (lost,) = series.losses(runs[0], 1, "eth0 out")
     table = runs[0].table("queue", 1)
     assert lost.t.size == table.filter(table["link"] == "eth0 out")["dropped_packets"].sum()
@@ -170,7 +170,7 @@ def test_before_and_after_share_their_phases_axis(runs: list[Run]) -> None:
             np.testing.assert_allclose(moved.t[inside] - there, whole.t[inside] - start, atol=1e-9)
 
 
-def test_measurements_of_other_phases_share_no_axis(runs: list[Run]) -> None:
+def test_measurements_with_other_phases_have_separate_axes(runs: list[Run]) -> None:
     other = synthetic_live.run(None, Line(phases=(("idle", 2), ("upload", 3))))
     assert alignment.common([runs[0], other]) == []
     whole = series.pings(other, 1, "server udp")
@@ -214,14 +214,14 @@ def test_the_delay_under_load_is_in_the_first_columns(page: str) -> None:
     assert 8 < float(up) < 10
 
 
-def test_a_measurement_is_headed_by_its_host(runs: list[Run], page: str) -> None:
+def test_the_heading_of_a_measurement_is_its_host(runs: list[Run], page: str) -> None:
     alone = report.render(runs[:1])
     assert "<h1>Measurement of lab.example: before</h1>" in alone
     assert '<p class="about">4 streams cubic · live' in alone
     assert "<h1>Measurement of lab.example</h1>" in page
 
 
-def test_a_queue_that_was_always_empty_has_no_chart(tmp_path: Path) -> None:
+def test_an_empty_queue_has_no_chart(tmp_path: Path) -> None:
     idle = synthetic_live.run(tmp_path, Line(phases=(("idle", 4),)))
     packed = payload(report.render([idle]))
     assert all("backlog" not in view["lines"] for view in packed["views"])
@@ -254,7 +254,7 @@ def test_the_page_shades_the_common_phases_and_each_run_s_own(runs: list[Run], p
     assert packed["duration"] >= packed["phases"][-1]["end"]
 
 
-def test_the_page_s_lines_are_the_tables(runs: list[Run], page: str) -> None:
+def test_the_lines_of_the_page_equal_the_tables(runs: list[Run], page: str) -> None:
     packed = payload(page)
     _, y = line(packed, packed["views"][0]["lines"]["ping"])
     np.testing.assert_allclose(y, series.pings(runs[0], 1, "server udp").y, rtol=1e-6)
@@ -274,17 +274,17 @@ def test_the_page_has_a_distribution_for_each_phase(runs: list[Run], page: str) 
     ]
 
 
-def test_a_measurement_beside_a_simulation_is_a_page_too(runs: list[Run], tmp_path: Path) -> None:
+def test_a_measurement_and_a_simulation_can_share_a_page(runs: list[Run], tmp_path: Path) -> None:
     packed = payload(report.render([runs[0], synthetic.run(tmp_path / "sim")]))
     assert packed["measured"] is False
     assert packed["phases"] == []
 
 
-def test_the_page_is_the_same_bytes_again(runs: list[Run], page: str) -> None:
+def test_the_page_has_the_same_bytes_each_time(runs: list[Run], page: str) -> None:
     assert report.render(runs) == page
 
 
-def test_what_the_network_says_is_text(tmp_path: Path) -> None:
+def test_text_from_the_network_is_escaped(tmp_path: Path) -> None:
     nasty = "</script><script>alert(1)</script>"
     session = synthetic_live.session(Line(notes=(nasty,)))
     for flow in session.facts["flows"]:

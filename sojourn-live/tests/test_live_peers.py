@@ -35,7 +35,7 @@ def measured(port: int, folder: Path, *spans: tuple[str, float], **more: Any) ->
 
 
 @pytest.mark.long
-def test_a_queue_that_the_peer_shares_is_told_from_one_of_our_own(
+def test_a_shared_queue_is_distinguished_from_one_of_our_own(
     live_network: LiveNetwork, tmp_path: Path
 ) -> None:
     # The peer is at the router. Our download waits before our own wire, which the peer does not
@@ -96,7 +96,7 @@ def test_a_queue_that_the_peer_shares_is_told_from_one_of_our_own(
     assert rises.max() < end + 1
 
 
-def test_without_a_queue_there_is_none_to_look_for(tmp_path: Path) -> None:
+def test_without_a_queue_none_is_located(tmp_path: Path) -> None:
     with serving() as port, ThreadPoolExecutor() as pool:
         watching = pool.submit(measured, port, tmp_path / "theirs", ("idle", 3))
         time.sleep(0.3)
@@ -121,7 +121,7 @@ def test_without_a_queue_there_is_none_to_look_for(tmp_path: Path) -> None:
         peers.find(later, theirs)
 
 
-def test_two_servers_are_told(tmp_path: Path) -> None:
+def test_measurements_of_two_servers_are_refused(tmp_path: Path) -> None:
     with serving() as port:
         one = measured(port, tmp_path / "one", ("idle", 0.5))
     facts = one.meta.facts["1"]

@@ -125,7 +125,7 @@ def known() -> tuple[dict[str, dict[str, np.ndarray[Any, Any]]], dict[str, Any]]
     return tables, facts
 
 
-def test_scores_are_of_the_last_intervals_and_each_formula_s_own(
+def test_each_formula_uses_the_last_intervals(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tables, facts = known()
@@ -149,7 +149,7 @@ def test_scores_are_of_the_last_intervals_and_each_formula_s_own(
     assert (result.goodput_confidence, result.confidence) == ("High", "Medium")
 
 
-def test_a_run_of_another_kind_has_no_scores_of_this_kind(tmp_path: Path) -> None:
+def test_other_runs_have_no_responsiveness_scores(tmp_path: Path) -> None:
     import synthetic_live
 
     run = synthetic_live.run(tmp_path / "run")
@@ -160,7 +160,7 @@ def test_a_run_of_another_kind_has_no_scores_of_this_kind(tmp_path: Path) -> Non
 # ------------------------------------------------------------------------------------ on loopback
 
 
-def test_the_scores_are_those_by_which_the_measurement_ended(measured: Run) -> None:
+def test_the_shown_scores_equal_those_that_ended_the_measurement(measured: Run) -> None:
     # The formula exists twice, over the same samples: one decides when to stop, the other is shown.
     stages = measured.meta.facts["1"]["rpm"]["loaded"]
     results = responsiveness.results(measured)
@@ -197,7 +197,7 @@ def test_a_measurement_is_a_run(measured: Run) -> None:
     assert all(probe["loss_rate"]["mean"] == 0 for probe in summary["probes"])
 
 
-def test_its_page_and_its_findings_have_the_scores_and_no_estimates(measured: Run) -> None:
+def test_its_page_and_findings_have_the_measured_scores_and_no_estimates(measured: Run) -> None:
     scores = {score.name: score for score in findings.find(measured).scores}
     assert set(scores["RPM, draft-09"].phases) == {"download", "upload"}
     assert "estimate" not in scores["RPM, draft-09"].source
@@ -216,7 +216,7 @@ def test_both_directions_at_once_are_one_score(server: str) -> None:
     assert run.meta.flow("upload-1").direction == "up"
 
 
-def test_progress_is_told_and_ends_it(server: str) -> None:
+def test_the_progress_function_is_called_and_can_end_the_measurement(server: str) -> None:
     calls: list[tuple[int, int, str, int, float]] = []
 
     def reached(now: int, phase: int, waits_for: str, intervals: int, bps: float) -> bool:
@@ -234,7 +234,7 @@ def test_progress_is_told_and_ends_it(server: str) -> None:
     assert {words for _, phase, words, _, _ in calls if phase == 1} == {"goodput"}
 
 
-def test_what_the_progress_function_raises_is_raised(server: str) -> None:
+def test_an_exception_of_the_progress_function_is_raised(server: str) -> None:
     def reached(*_: object) -> bool:
         raise ZeroDivisionError
 
@@ -242,14 +242,14 @@ def test_what_the_progress_function_raises_is_raised(server: str) -> None:
         rpm.measure(rpm.RpmPlan(server, insecure=True), reached=reached)
 
 
-def test_a_server_that_is_not_trusted_is_refused_and_says_how(server: str, tmp_path: Path) -> None:
+def test_an_untrusted_server_is_refused_with_a_hint(server: str, tmp_path: Path) -> None:
     with pytest.raises(LiveError, match="is not trusted") as refused:
         rpm.measure(rpm.RpmPlan(server), MeasurementSettings(out=tmp_path / "run"))
     assert "--ca FILE" in refused.value.hint
     assert not (tmp_path / "run").exists()
 
 
-def test_a_server_where_none_can_be_says_why() -> None:
+def test_a_server_that_can_not_start_gives_the_reason() -> None:
     made = rpm.server(rpm.RpmService(port=0))
     port = made.addresses[0][1]
     with pytest.raises(LiveError, match="can't listen"):
@@ -320,7 +320,7 @@ def test_the_verbs_serve_and_measure(tmp_path: Path) -> None:
         assert "MB sent" in talk
 
 
-def test_a_server_that_vanishes_leaves_what_was_measured() -> None:
+def test_results_are_kept_if_the_server_vanishes() -> None:
     made = rpm.server(rpm.RpmService(port=0))
 
     def reached(_now: int, phase: int, _waits_for: str, intervals: int, _bps: float) -> bool:
@@ -360,7 +360,7 @@ def test_a_measurement_that_ended_early_is_shown_and_exits_with_1(
     assert re.search(r"^download +1000 +Good +Medium ", said.out, re.MULTILINE)
 
 
-def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_the_results_so_far(tmp_path: Path) -> None:
     serve = ["rpm", "serve", "--bind", live_network.SERVER]
     measure = ["rpm", "measure", "--insecure", "--interval", "60s", "-o", str(tmp_path / "run")]
     with live_network.network() as net, net.start("server", *SOJOURN, *serve) as program:
@@ -382,7 +382,7 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "phases", [["idle"], pytest.param(["idle", "download"], marks=pytest.mark.long)]
 )
-def test_what_is_killed_keeps_the_phases_until_then(
+def test_a_killed_measurement_keeps_its_finished_phases(
     phases: list[str], server: str, tmp_path: Path
 ) -> None:
     folder = tmp_path / "run"
@@ -424,7 +424,7 @@ def test_what_is_killed_keeps_the_phases_until_then(
         (["rpm", "serve", "--bind", "192.0.2.1", "--port", "0"], "can't listen at 192.0.2.1"),
     ],
 )
-def test_wrong_input_is_told_kindly(
+def test_wrong_input_gives_an_error_with_a_hint(
     arguments: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)

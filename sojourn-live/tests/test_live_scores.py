@@ -54,7 +54,7 @@ def test_rpm_of_goresponsiveness_keeps_the_share_that_its_help_says_it_trims() -
     )
 
 
-def test_rpm_of_goresponsiveness_has_none_of_too_few_probes() -> None:
+def test_rpm_of_goresponsiveness_needs_enough_probes() -> None:
     # int(0.05 * 19) = 0 self probes are kept, so there is no mean.
     assert math.isnan(scores.rpm_go([60.0] * 19, [60.0] * 19).rpm)
     assert scores.rpm_go_p90([60.0] * 19, [60.0] * 19).rpm == pytest.approx(1500)
@@ -143,7 +143,7 @@ def test_libreqos_is_no_better_than_the_idle_line() -> None:
     assert scores.libreqos([180] * 4, {"up": [181]}).grade == "F"
 
 
-def test_qoo_is_the_least_of_its_percentiles() -> None:
+def test_qoo_is_the_least_of_three_percentiles() -> None:
     assert scores.qoo([90.0] * 100) == 50
     assert scores.qoo([30.0] * 100) == 100
     # p99 of 250 ms is useless, whatever the rest.

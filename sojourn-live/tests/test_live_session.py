@@ -100,7 +100,7 @@ def whole() -> Session:
         return measure(plan(port, *spans, targets=(ProbeTarget("udp"), ProbeTarget("icmp"))))
 
 
-def test_a_session_is_whole(whole: Session) -> None:
+def test_a_session_has_all_phases_and_samples(whole: Session) -> None:
     facts = whole.facts
     assert (facts["outcome"], facts["why"]) == ("complete", "")
     assert [phase["name"] for phase in facts["phases"]] == [
@@ -120,7 +120,7 @@ def test_a_session_is_whole(whole: Session) -> None:
     assert facts["lateness_ns"]["sends"] == sum(probe["sent"] for probe in facts["probes"])
 
 
-def test_its_tables_are_those_of_a_run(whole: Session) -> None:
+def test_the_tables_of_a_session_have_the_columns_of_a_run(whole: Session) -> None:
     names = Names(
         [link["name"] for link in whole.facts["links"]],
         [flow["name"] for flow in whole.facts["flows"]],
@@ -136,7 +136,7 @@ def test_its_tables_are_those_of_a_run(whole: Session) -> None:
     )
 
 
-def test_what_was_received_is_what_the_flows_delivered(whole: Session) -> None:
+def test_received_bytes_equal_the_delivered_bytes_of_the_flows(whole: Session) -> None:
     facts, totals = whole.facts, whole.tables["flows"]["delivered_bytes"]
     loads = [(entry["phase"], entry["direction"]) for entry in facts["goodput"]]
     assert loads == [(1, "down"), (2, "up"), (3, "down"), (3, "up"), (4, "down")]
@@ -223,7 +223,7 @@ def test_ipv6_and_a_congestion_control() -> None:
 # ----------------------------------------------------------------------- what can not be measured
 
 
-def test_nobody_serves() -> None:
+def test_a_host_without_a_server_is_an_error() -> None:
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(LiveError, match=f"no server listens at 127.0.0.1:{port}") as caught:
@@ -231,12 +231,12 @@ def test_nobody_serves() -> None:
     assert "sojourn serve" in caught.value.hint
 
 
-def test_there_is_no_such_host() -> None:
+def test_an_unknown_host_is_an_error() -> None:
     with pytest.raises(LiveError, match=r"there is no host 'no-such-host\.invalid'"):
         measure(SessionPlan("no-such-host.invalid", phases=phases(("idle", 0.3))))
 
 
-def test_an_interface_that_is_not_there_is_told_with_those_that_are() -> None:
+def test_the_error_for_a_missing_interface_lists_the_existing_ones() -> None:
     with serving() as port, pytest.raises(LiveError, match="no interface 'eth99'") as caught:
         measure(plan(port, ("idle", 0.3), interface="eth99"))
     assert "lo" in caught.value.hint
@@ -250,7 +250,7 @@ def test_an_interface_that_is_not_there_is_told_with_those_that_are() -> None:
         ({"phases": phases(("both", 6))}, "10 s of load"),
     ],
 )
-def test_what_the_server_does_not_grant_is_refused_before_anything_is_measured(
+def test_a_request_beyond_the_server_s_limits_is_refused_before_anything_is_measured(
     asked: dict[str, Any], said: str
 ) -> None:
     with serving(Caps(seconds=10, streams=2)) as port:
@@ -271,7 +271,7 @@ def test_what_the_server_does_not_grant_is_refused_before_anything_is_measured(
         assert time.monotonic() - began < 30
 
 
-def test_a_session_needs_the_servers_secret_and_keeps_it_to_itself() -> None:
+def test_a_session_needs_the_servers_secret_and_does_not_store_it() -> None:
     with serving(secret="correct horse battery") as port:
         for own, said in (
             ("", "requires a secret"),
@@ -302,7 +302,7 @@ def test_a_session_needs_the_servers_secret_and_keeps_it_to_itself() -> None:
         ("[fe80::1%eth0]:4000", "fe80::1%eth0", 4000),
     ],
 )
-def test_a_host_may_bring_its_port(text: str, host: str, port: int | None) -> None:
+def test_a_host_may_include_its_port(text: str, host: str, port: int | None) -> None:
     assert endpoint(text) == (host, port)
 
 
@@ -320,12 +320,12 @@ def test_a_host_may_bring_its_port(text: str, host: str, port: int | None) -> No
         "[2001:db8::1]:2:3",
     ],
 )
-def test_what_is_no_host_is_said(text: str) -> None:
+def test_an_invalid_host_is_reported(text: str) -> None:
     with pytest.raises(LiveError, match=r"is not a host|is not a port|there is no port"):
         endpoint(text)
 
 
-def test_a_target_that_can_not_be_asked_is_an_error() -> None:
+def test_an_unreachable_target_is_an_error() -> None:
     with serving() as port:
         with pytest.raises(LiveError, match="only the server returns our datagrams"):
             measure(plan(port, ("idle", 0.3), targets=(ProbeTarget("udp", "127.0.0.1"),)))
@@ -333,7 +333,7 @@ def test_a_target_that_can_not_be_asked_is_an_error() -> None:
             measure(plan(port, ("idle", 0.3), targets=(ProbeTarget("icmp", "hop 99"),)))
 
 
-def test_a_port_that_is_taken_is_named() -> None:
+def test_a_port_in_use_is_named() -> None:
     with serving() as port, pytest.raises(LiveError, match=f"127.0.0.1:{port}") as caught:
         Server(port=port)
     assert "another" in caught.value.hint
@@ -379,14 +379,14 @@ WELCOME = b'{"say":"welcome","version":1,"software":"0","kernel":"0","token":5,"
         ((b'{"say":"granted"}\n',), False, "unexpected reply"),
     ],
 )
-def test_another_kind_of_server_is_told_apart(
+def test_another_kind_of_server_is_recognised(
     words: Sequence[bytes], close: bool, said: str
 ) -> None:
     with pretending(*words, close=close) as port, pytest.raises(LiveError, match=said):
         measure(plan(port, ("idle", 0.3), patience_ns=S))
 
 
-def test_a_server_that_turns_out_to_be_another_kind_leaves_an_honest_rest() -> None:
+def test_a_server_that_breaks_the_protocol_leaves_the_results_so_far() -> None:
     for words, why in (
         ((WELCOME,), "did not answer for 1 s"),
         ((WELCOME, b"\xff\xfe\n"), "message is invalid"),
@@ -411,7 +411,7 @@ def test_a_server_that_turns_out_to_be_another_kind_leaves_an_honest_rest() -> N
 # -------------------------------------------------------------------------------------- cut short
 
 
-def test_who_looks_on_can_end_it_and_keeps_what_is_finished() -> None:
+def test_the_watcher_can_end_a_session_and_keeps_the_finished_phases() -> None:
     calls: list[tuple[int, int, str]] = []
 
     def reached(*now: Any) -> bool:
@@ -432,7 +432,7 @@ def test_who_looks_on_can_end_it_and_keeps_what_is_finished() -> None:
     assert {phase for _, _, phase in calls} >= {"idle", "download", "upload"}
 
 
-def test_what_who_looks_on_raises_comes_through() -> None:
+def test_an_exception_of_the_watcher_is_raised() -> None:
     def reached(*_: Any) -> bool:
         raise RuntimeError("enough")
 
@@ -495,7 +495,7 @@ def watched(port: int, **more: Any) -> Iterator[Watched]:
             running.kill()
 
 
-def test_ctrl_c_keeps_what_is_finished() -> None:
+def test_ctrl_c_keeps_finished_phases() -> None:
     with serving() as port, watched(port, phases=[["idle", 0.3], ["download", 60]]) as session:
         session.until("download", 1)
         session.interrupt()
@@ -523,7 +523,7 @@ def serve(*options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
 
 
 @pytest.mark.parametrize("kind", ["download", "upload", "both"])
-def test_a_server_that_is_killed_leaves_what_was_measured_until_then(kind: str) -> None:
+def test_results_until_then_are_kept_if_the_server_is_killed(kind: str) -> None:
     with (
         serve() as (server, port),
         watched(port, phases=[["idle", 0.5], [kind, 60], ["idle", 60]]) as session,
@@ -543,7 +543,7 @@ def test_a_server_that_is_killed_leaves_what_was_measured_until_then(kind: str) 
     assert sum(rtt >= 0 for rtt in tables["probe"]["rtt_ns"]) > 5
 
 
-def test_a_server_that_is_stopped_says_so_and_ends_well() -> None:
+def test_a_stopped_server_reports_it_and_exits_with_0() -> None:
     with serve("-q") as (server, port):
         downloading: list[int] = []
 
@@ -563,7 +563,7 @@ def test_a_server_that_is_stopped_says_so_and_ends_well() -> None:
     assert of(session, "flow", "cwnd_bytes", "download-1").max() > 0
 
 
-def test_a_server_ends_by_itself_when_asked() -> None:
+def test_a_server_ends_by_itself_after_the_given_time() -> None:
     with serve("--for", "1s") as (server, _):
         assert server.wait(PATIENCE_S) == 0
     with serve("--once") as (server, port):
@@ -575,7 +575,7 @@ def test_a_server_ends_by_itself_when_asked() -> None:
     assert "127.0.0.1 left (session finished)" in said
 
 
-def test_bytes_beyond_the_cap_end_the_load_in_words() -> None:
+def test_a_load_beyond_the_byte_limit_ends_with_a_message() -> None:
     with serving(Caps(bytes=20_000_000)) as port:
         session = measure(plan(port, ("idle", 0.2), ("download", 30), ("idle", 0.2)))
     assert session.facts["outcome"] == "partial"
@@ -584,7 +584,7 @@ def test_bytes_beyond_the_cap_end_the_load_in_words() -> None:
     assert session.facts["duration_ns"] < 25 * S
 
 
-def test_without_the_right_to_icmp_the_other_probes_go_on() -> None:
+def test_without_permission_for_icmp_the_other_probes_continue() -> None:
     drop = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw"]
     low, high = map(int, Path("/proc/sys/net/ipv4/ping_group_range").read_text().split())
     groups = {os.getegid(), *os.getgroups()}
@@ -660,7 +660,7 @@ def assert_longest(waits: np.ndarray[Any, Any], bottleneck: Bottleneck, where: s
     assert np.quantile(waits, 0.9) < (1 + AGREES) * longest, where
 
 
-def test_the_bloat_is_what_the_queues_hold(live_network: LiveNetwork) -> None:
+def test_the_added_delay_is_the_size_of_the_queues(live_network: LiveNetwork) -> None:
     spans = [["idle", 1], ["download", 6], ["upload", 6], ["idle", 1]]
     with (
         served(live_network),
@@ -691,7 +691,7 @@ def test_the_bloat_is_what_the_queues_hold(live_network: LiveNetwork) -> None:
     assert np.median(rtts_ms(result, "gateway", 2, skip_s=2)) < 0.1 * SLOW_UP.longest_wait_ms
 
 
-def test_an_own_interface_that_queues_is_seen_and_a_silent_target_is_told(
+def test_queueing_at_the_own_interface_is_reported_and_so_is_a_silent_target(
     live_network: LiveNetwork,
 ) -> None:
     own = Bottleneck(3_000_000, 60_000)
@@ -730,7 +730,7 @@ def test_an_own_interface_that_queues_is_seen_and_a_silent_target_is_told(
     assert any(f"{nobody} ({nobody}) answered none" in note for note in facts["notes"])
 
 
-def test_a_line_that_is_cut_ends_in_what_was_measured(live_network: LiveNetwork) -> None:
+def test_results_are_kept_if_the_line_is_cut(live_network: LiveNetwork) -> None:
     asked = {
         "phases": [["idle", 0.5], ["both", 60]],
         "patience_ns": 3 * S,
@@ -753,7 +753,7 @@ def test_a_line_that_is_cut_ends_in_what_was_measured(live_network: LiveNetwork)
     assert udp["lost_forward"] is None
 
 
-def test_loss_is_told_by_its_direction(live_network: LiveNetwork) -> None:
+def test_losses_are_counted_by_direction(live_network: LiveNetwork) -> None:
     def lose(host: str) -> None:
         live_network.run("router", "ip", "route", "add", "blackhole", f"{host}/32")
         time.sleep(1.0)

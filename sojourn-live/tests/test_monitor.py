@@ -126,7 +126,7 @@ def collect(prober: _live.Prober, least: int) -> dict[str, Any]:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def test_the_prober_s_samples_are_on_the_monotonic_clock_and_whole(echo: Echo) -> None:
+def test_the_prober_s_samples_are_complete_and_on_the_monotonic_clock(echo: Echo) -> None:
     before = time.monotonic_ns()
     prober = _live.Prober([("127.0.0.1", echo.port), ("127.0.0.1", echo.port)], 10 * MS, 30 * S)
     columns = collect(prober, 60)
@@ -148,7 +148,7 @@ def test_the_prober_s_samples_are_on_the_monotonic_clock_and_whole(echo: Echo) -
     assert {str(column.dtype) for column in columns.values()} == {"int64"}
 
 
-def test_what_is_never_answered_is_lost_after_the_timeout(echo: Echo) -> None:
+def test_an_unanswered_probe_is_lost_after_the_timeout(echo: Echo) -> None:
     echo.silent = True
     prober = _live.Prober([("127.0.0.1", echo.port)], 10 * MS, 50 * MS)
     columns = collect(prober, 5)
@@ -157,7 +157,7 @@ def test_what_is_never_answered_is_lost_after_the_timeout(echo: Echo) -> None:
     assert {_live.LOSSES[i] for i in columns["loss"]} == {"no reply"}
 
 
-def test_a_prober_of_nonsense_is_refused() -> None:
+def test_invalid_settings_of_a_prober_are_refused() -> None:
     for targets, interval, timeout in (
         ([("example.net", None)], S, S),
         ([("127.0.0.1", 7)], 0, S),
@@ -167,7 +167,7 @@ def test_a_prober_of_nonsense_is_refused() -> None:
             _live.Prober(targets, interval, timeout)
 
 
-def test_the_way_to_loopback_is_lo() -> None:
+def test_loopback_is_reached_by_the_interface_lo() -> None:
     index = _live.route_device("127.0.0.1")
     assert socket.if_indextoname(index) == "lo"
     received, transmitted = _live.device_bytes(index)
@@ -193,7 +193,7 @@ def test_the_way_to_loopback_is_lo() -> None:
         ("fe80::1%lo", "link-local"),
     ],
 )
-def test_a_target_that_makes_no_sense_is_refused(written: str, problem: str) -> None:
+def test_an_invalid_target_is_refused(written: str, problem: str) -> None:
     with pytest.raises(UserError) as refused:
         aim(written)
     assert problem in refused.value.problem
@@ -217,7 +217,7 @@ class Clocks:
         return Reading(now, time.time_ns() + self.slept + self.stepped, now + self.slept)
 
 
-def test_a_step_of_the_clock_and_a_machine_that_slept_are_told_and_lose_no_probe(
+def test_a_clock_step_and_a_suspension_are_recorded_and_lose_no_probe(
     echo: Echo, tmp_path: Path
 ) -> None:
     clocks = Clocks()
@@ -264,9 +264,7 @@ def test_a_step_of_the_clock_and_a_machine_that_slept_are_told_and_lose_no_probe
         assert (reader.traffic(reader.interfaces()["lo"], 1, 0, 2**40).received_bytes >= 0).all()
 
 
-def test_a_target_that_never_answers_is_all_lost_and_the_rest_is_not(
-    echo: Echo, tmp_path: Path
-) -> None:
+def test_only_the_probes_to_a_silent_target_are_lost(echo: Echo, tmp_path: Path) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as deaf:
         deaf.bind(("127.0.0.1", 0))
         silent = f"udp:127.0.0.1:{deaf.getsockname()[1]}"
@@ -291,7 +289,7 @@ def test_a_target_that_never_answers_is_all_lost_and_the_rest_is_not(
     assert kept == [dead["sent"], alive["sent"]]
 
 
-def test_where_no_target_ever_answers_the_exit_status_says_so(tmp_path: Path) -> None:
+def test_the_exit_status_is_1_if_no_target_ever_answers(tmp_path: Path) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as deaf:
         deaf.bind(("127.0.0.1", 0))
         done = run(
@@ -306,7 +304,7 @@ def test_where_no_target_ever_answers_the_exit_status_says_so(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("number", "length", "code"), [(signal.SIGTERM, [], 0), (signal.SIGINT, ["--for", "1h"], 130)]
 )
-def test_being_told_to_end_keeps_everything(
+def test_a_signal_to_end_keeps_everything(
     echo: Echo, tmp_path: Path, number: int, length: Sequence[str], code: int
 ) -> None:
     path = tmp_path / "m.db"
@@ -326,7 +324,7 @@ def test_being_told_to_end_keeps_everything(
         assert [event.kind for event in reader.events(0, 2**33)] == ["start", "stop"]
 
 
-def test_kill_9_loses_at_most_the_last_second_and_the_next_one_goes_on(
+def test_kill_9_loses_at_most_the_last_second_and_the_next_monitor_continues(
     echo: Echo, tmp_path: Path
 ) -> None:
     path = tmp_path / "m.db"
@@ -372,7 +370,7 @@ def test_kill_9_loses_at_most_the_last_second_and_the_next_one_goes_on(
         (["udp:127.0.0.1:7", "--db", "/no/such/folder/m.db"], "/no/such/folder/m.db"),
     ],
 )
-def test_wrong_input_is_told_in_two_lines(
+def test_wrong_input_gives_an_error_and_a_hint(
     arguments: list[str],
     words: str,
     tmp_path: Path,
@@ -407,7 +405,7 @@ def namespaces() -> None:
 
 
 @pytest.mark.usefixtures("namespaces")
-def test_a_line_that_is_down_is_loss_with_a_reason_until_it_is_up(tmp_path: Path) -> None:
+def test_while_the_line_is_down_probes_are_lost_with_a_reason(tmp_path: Path) -> None:
     # A documentation address becomes the namespace's own: first there is no route to it, then it
     # answers by ICMP.
     script = """
@@ -440,7 +438,7 @@ def test_a_line_that_is_down_is_loss_with_a_reason_until_it_is_up(tmp_path: Path
 
 @pytest.mark.usefixtures("namespaces")
 @pytest.mark.parametrize("groups", ["", "0 0"], ids=["raw", "unprivileged"])
-def test_what_icmp_says_of_a_request_is_told(tmp_path: Path, groups: str) -> None:
+def test_an_icmp_error_for_a_request_is_recorded(tmp_path: Path, groups: str) -> None:
     # No host at the other end of the wire has these addresses: this host reports that after three
     # seconds of ARP.
     script = """
@@ -470,7 +468,7 @@ def test_what_icmp_says_of_a_request_is_told(tmp_path: Path, groups: str) -> Non
 
 
 @pytest.mark.usefixtures("namespaces")
-def test_without_the_privilege_to_ping_it_says_what_to_do(tmp_path: Path) -> None:
+def test_without_permission_to_ping_the_error_says_what_to_do(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     command = sojourn("monitor", "127.0.0.1", "--db", tmp_path / "m.db")
     done = subprocess.run(
@@ -523,7 +521,7 @@ def fetch(url: str, **headers: str) -> tuple[int, bytes, Any]:
             return error.code, error.read(), error.headers
 
 
-def test_the_page_shows_what_is_kept(kept: Path) -> None:
+def test_the_page_shows_the_stored_values(kept: Path) -> None:
     with page.serve(kept) as url:
         code, text, headers = fetch(url)
         assert code == 200
@@ -552,7 +550,7 @@ def test_the_page_shows_what_is_kept(kept: Path) -> None:
         assert hour["width"] == 60
 
 
-def test_the_page_is_refused_to_whoever_does_not_know_the_token_or_comes_from_elsewhere(
+def test_the_page_is_refused_without_the_token_or_from_another_origin(
     kept: Path,
 ) -> None:
     with page.serve(kept) as url:
@@ -593,7 +591,7 @@ def test_the_page_is_refused_to_whoever_does_not_know_the_token_or_comes_from_el
         socket.create_connection(("127.0.0.1", int(port)), timeout=1)
 
 
-def test_two_pages_have_two_tokens_and_a_port_that_is_taken_is_told(kept: Path) -> None:
+def test_two_pages_have_different_tokens_and_a_port_in_use_is_reported(kept: Path) -> None:
     with page.serve(kept) as one, page.serve(kept) as other:
         assert one.split("token=")[1] != other.split("token=")[1]
         port = int(one.split(":")[2].split("/")[0])
@@ -656,7 +654,7 @@ def drawn(*targets: smokes.Smoke, span: float = 6.0, **more: Any) -> Figure:
 NO_PROBES = Line(np.empty(0), np.empty(0))
 
 
-def test_the_median_s_colour_is_the_loss_and_gaps_are_no_loss() -> None:
+def test_the_median_s_colour_shows_the_loss_and_gaps_do_not_count_as_loss() -> None:
     sent, lost = [10, 1000, 100, 10, 10, 0], [0, 5, 4, 2, 10, 0]
     figure = drawn(smokes.Smoke("a", density(6, sent, lost), NO_PROBES))
     segments = {
@@ -677,7 +675,7 @@ def test_the_median_s_colour_is_the_loss_and_gaps_are_no_loss() -> None:
     assert f"21 of 1{chr(0x202F)}130 lost" in words(figure)
 
 
-def test_a_spike_does_not_flatten_the_rest_and_is_told() -> None:
+def test_a_spike_does_not_flatten_the_rest_and_is_named() -> None:
     columns = density(400, [10] * 400, [0] * 400)
     columns.rtt_ms[-1, 7] = 5000
     figure = drawn(smokes.Smoke("a", columns, NO_PROBES), span=400.0)
@@ -689,7 +687,7 @@ def test_a_spike_does_not_flatten_the_rest_and_is_told() -> None:
     assert "beyond" not in words(level)
 
 
-def test_nothing_at_all_draws_too() -> None:
+def test_a_graph_without_data_can_be_drawn() -> None:
     figure = drawn(
         smokes.Smoke("a $1", density(6, [0] * 6, [0] * 6), NO_PROBES),
         carried=[smokes.Carried("eth0", 1.0, *[np.empty(0)] * 5)],
@@ -700,7 +698,7 @@ def test_nothing_at_all_draws_too() -> None:
     assert names(dead).count("all lost") == 6
 
 
-def test_the_graph_is_what_was_kept(kept: Path) -> None:
+def test_the_graph_shows_the_stored_values(kept: Path) -> None:
     graph = importlib.import_module("sojourn_live.cli.graph")
     with Reader(kept) as reader:
         held = reader.span()
@@ -779,7 +777,7 @@ def test_columns_are_whole_numbers_of_roll_ups() -> None:
         (["m.db", "-o", "/no/such/folder/g.png"], "/no/such/folder/g.png"),
     ],
 )
-def test_a_graph_of_what_is_not_there_is_refused(
+def test_a_graph_of_a_missing_target_or_span_is_refused(
     arguments: list[str],
     words: str,
     kept: Path,

@@ -171,7 +171,7 @@ def test_quantiles_of_an_hour_are_the_hour_s_and_not_those_of_its_seconds(tmp_pa
             )
 
 
-def test_traffic_is_conserved_and_its_busiest_second_is_known(tmp_path: Path) -> None:
+def test_traffic_is_conserved_and_its_busiest_second_is_kept(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     received = rng.integers(0, 10**6, 200)
     with Store.open(tmp_path / "m.db") as store:
@@ -191,7 +191,7 @@ def test_traffic_is_conserved_and_its_busiest_second_is_known(tmp_path: Path) ->
 # ---------------------------------------------------------------------------------------- windows
 
 
-def test_what_leaves_its_window_goes_and_the_rest_stays(tmp_path: Path) -> None:
+def test_rows_older_than_the_window_are_deleted_and_others_stay(tmp_path: Path) -> None:
     keep = Keep(probes_s=100, every_1_s=1000, every_10_s=None, every_60_s=None, every_3600_s=None)
     with Store.open(tmp_path / "m.db", keep) as store:
         target = store.target("a", "192.0.2.1", S)
@@ -213,7 +213,7 @@ def test_what_leaves_its_window_goes_and_the_rest_stays(tmp_path: Path) -> None:
         assert reader.width(BEGIN_S, 10**6) == 3600
 
 
-def test_a_clock_that_runs_wild_throws_little_away(tmp_path: Path) -> None:
+def test_a_wrong_clock_deletes_little(tmp_path: Path) -> None:
     with Store.open(tmp_path / "m.db") as store:
         target = store.target("a", "192.0.2.1", S)
         store.add(
@@ -246,7 +246,7 @@ with Store.open(sys.argv[1]) as store:
 """
 
 
-def test_what_was_committed_survives_kill_9_and_is_gone_on_with(tmp_path: Path) -> None:
+def test_committed_rows_survive_kill_9_and_the_next_monitor_continues(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     kept = 0
     for _ in range(3):
@@ -271,7 +271,7 @@ def test_what_was_committed_survives_kill_9_and_is_gone_on_with(tmp_path: Path) 
         db.close()
 
 
-def test_a_commit_that_fails_is_made_up_for_by_the_next(tmp_path: Path) -> None:
+def test_the_next_commit_includes_what_a_failed_one_lacked(tmp_path: Path) -> None:
     with Store.open(tmp_path / "m.db") as store:
         target = store.target("a", "192.0.2.1", S)
         store.add(samples(target, [BEGIN_S * S], [MS]))
@@ -287,7 +287,7 @@ def test_a_commit_that_fails_is_made_up_for_by_the_next(tmp_path: Path) -> None:
             assert [row.sent for row in reader.rows(target, 3600, 0, 2**40)] == [1]
 
 
-def test_a_full_disk_is_told_and_what_was_written_is_kept(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_written_rows_are_kept(tmp_path: Path) -> None:
     store = Store.open(tmp_path / "m.db")
     target = store.target("a", "192.0.2.1", S)
     store.add(samples(target, [BEGIN_S * S], [MS]))
@@ -313,7 +313,7 @@ def test_there_is_one_writer(tmp_path: Path) -> None:
     Store.open(tmp_path / "m.db").close()
 
 
-def test_what_is_none_of_ours_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_monitor_s_is_refused_and_not_changed(tmp_path: Path) -> None:
     text = tmp_path / "notes.txt"
     text.write_text("my notes\n" * 100)
     other = tmp_path / "other.db"
@@ -352,9 +352,7 @@ def test_what_is_none_of_ours_is_refused_and_left_alone(tmp_path: Path) -> None:
     ],
     ids=["endless view", "trigger", "long name"],
 )
-def test_a_database_that_somebody_made_up_is_refused(
-    change: str, says: str, tmp_path: Path
-) -> None:
+def test_a_forged_database_is_refused(change: str, says: str, tmp_path: Path) -> None:
     with Store.open(tmp_path / "m.db") as store:
         store.target("router", "192.0.2.1", 1_000_000_000)
     with sqlite3.connect(tmp_path / "m.db") as db:
@@ -364,7 +362,7 @@ def test_a_database_that_somebody_made_up_is_refused(
         reader.targets()
 
 
-def test_a_pipe_is_no_database(tmp_path: Path) -> None:
+def test_a_pipe_is_refused_as_a_database(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "m.db")
     with pytest.raises(StoreError, match="not a plain file"):
         Store.open(tmp_path / "m.db")
@@ -372,7 +370,7 @@ def test_a_pipe_is_no_database(tmp_path: Path) -> None:
         Reader(tmp_path / "m.db")
 
 
-def test_names_in_a_database_are_no_commands_to_a_terminal(tmp_path: Path) -> None:
+def test_names_in_a_database_can_not_control_a_terminal(tmp_path: Path) -> None:
     with Store.open(tmp_path / "m.db") as store:
         store.target("\x1b]0;x\x07", "192.0.2.1", 1_000_000_000)
         store.interface("\x1b[2J")
@@ -384,7 +382,7 @@ def test_names_in_a_database_are_no_commands_to_a_terminal(tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_database_is_read_where_nothing_may_be_written(tmp_path: Path) -> None:
+def test_a_database_on_a_read_only_disk_can_be_read(tmp_path: Path) -> None:
     with Store.open(tmp_path / "m.db") as store:
         store.event(Event(BEGIN_S * S, "start", "a"))
     tmp_path.chmod(0o500)
@@ -395,7 +393,7 @@ def test_a_database_is_read_where_nothing_may_be_written(tmp_path: Path) -> None
         tmp_path.chmod(0o700)
 
 
-def test_the_span_is_that_of_the_probes(tmp_path: Path) -> None:
+def test_the_default_span_is_that_of_the_probes(tmp_path: Path) -> None:
     with Store.open(tmp_path / "m.db") as store:
         target = store.target("a", "192.0.2.1", S)
         with Reader(store.path) as reader:
@@ -435,7 +433,7 @@ def test_a_clock_that_is_slewed_is_followed() -> None:
 
 
 @pytest.mark.parametrize("stepped", [-600 * S, 3600 * S])
-def test_a_step_moves_what_comes_after_and_not_what_was_before(stepped: int) -> None:
+def test_a_clock_step_moves_later_probes_only(stepped: int) -> None:
     clocks = Clocks()
     day = DayTime(clocks.read)
     clocks.pass_(S)
@@ -448,7 +446,7 @@ def test_a_step_moves_what_comes_after_and_not_what_was_before(stepped: int) -> 
     assert day.of(np.array([before, clocks.monotonic])).tolist() == [day_before, clocks.day]
 
 
-def test_a_machine_that_slept_is_told_from_a_clock_that_was_stepped() -> None:
+def test_a_suspension_is_distinguished_from_a_clock_step() -> None:
     clocks = Clocks()
     day = DayTime(clocks.read)
     before, day_before = clocks.monotonic, clocks.day

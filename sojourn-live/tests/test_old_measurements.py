@@ -56,11 +56,11 @@ def test_a_measurement_opens(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "upload" in capsys.readouterr().out
 
 
-def test_one_without_columns_that_were_added_since_has_a_page(tmp_path: Path) -> None:
+def test_a_measurement_without_newer_columns_has_a_page(tmp_path: Path) -> None:
     assert status(["report", str(SINCE), "-o", str(tmp_path / "page.html")]) == 0
 
 
-def test_a_database_opens_and_is_left_as_it_is(database: Path, tmp_path: Path) -> None:
+def test_an_old_database_opens_and_is_not_changed(database: Path, tmp_path: Path) -> None:
     before = database.read_bytes()
     with Reader(database) as reader:
         assert [target.name for target in reader.targets()] == ["gateway", "lab.example"]
@@ -72,7 +72,7 @@ def test_a_database_opens_and_is_left_as_it_is(database: Path, tmp_path: Path) -
     assert database.read_bytes() == before
 
 
-def test_a_monitor_goes_on_with_a_database_in_today_s_format(database: Path) -> None:
+def test_a_monitor_converts_an_old_database_to_the_present_format(database: Path) -> None:
     with Store.open(database) as store:
         again = store.target("lab.example", "192.0.2.9", S)
         one = np.ones(1, np.int64)
@@ -87,7 +87,7 @@ def test_a_monitor_goes_on_with_a_database_in_today_s_format(database: Path) -> 
         assert sum(row.sent for row in reader.rows(2, 60, BEGAN_S - 60, BEGAN_S + 120)) == 61
 
 
-def test_a_newer_database_is_refused_in_a_sentence(
+def test_a_newer_database_is_refused_with_an_error(
     database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with closing(sqlite3.connect(database)) as db:

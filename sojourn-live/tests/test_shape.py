@@ -70,7 +70,7 @@ def test_fq_codel_s_selector_is_two_bytes_to_netlink() -> None:
 @pytest.mark.parametrize(
     "words", ["pie ecn", "fq_pie flows 64", "sfq perturb 10", "dualpi2 any_ect"]
 )
-def test_what_pyroute2_lacks_goes_to_netlink_as_it_is(words: str) -> None:
+def test_attributes_that_pyroute2_lacks_are_encoded_directly(words: str) -> None:
     message, qdisc = tcmsg(), Qdisc.parse(words)
     packed = qdisc.packed_options()
     assert packed is not None
@@ -80,7 +80,7 @@ def test_what_pyroute2_lacks_goes_to_netlink_as_it_is(words: str) -> None:
     assert struct.pack("=HH", 4 + len(packed), 2) + packed in bytes(message.data)
 
 
-def test_what_has_pie_s_law_has_pie_s_target_or_a_packet_s_time() -> None:
+def test_disciplines_with_pie_have_pie_s_target_or_a_packet_s_time() -> None:
     assert "target 15ms tupdate 15ms" in commands(wanted(qdisc="pie"))[-1]
     assert "target 55968us" in commands(wanted("250kbit", qdisc="fq_pie"))[-1]
     assert "quantum 300" in commands(wanted(qdisc="fq_pie"))[-1]
@@ -103,7 +103,7 @@ def test_fq_codel_at_a_home_rate() -> None:
     ]
 
 
-def test_what_arrives_is_redirected_only_when_all_is_ready_for_it() -> None:
+def test_arriving_packets_are_redirected_only_when_their_shaper_is_ready() -> None:
     done = commands(wanted(up=None, down="90mbit", qdisc="bfifo limit 100000"))
     assert [line.split(" dev ")[0].split(" name ")[0] for line in done] == [
         "ip link add",
@@ -121,7 +121,7 @@ def test_what_arrives_is_redirected_only_when_all_is_ready_for_it() -> None:
     )
 
 
-def test_cake_does_all_itself_and_washes_what_arrives() -> None:
+def test_cake_shapes_by_itself_and_washes_arriving_packets() -> None:
     up, _, down, *_ = commands(wanted("18mbit", "90mbit", "cake", "pppoe-ptm"))
     assert up == (
         "tc qdisc add dev eth0 root handle 1: cake bandwidth 18mbit rtt 100ms diffserv3"
@@ -131,7 +131,7 @@ def test_cake_does_all_itself_and_washes_what_arrives() -> None:
     assert down.endswith(" ingress nat ptm overhead 30 mpu 0")
 
 
-def test_cake_s_own_words_stand() -> None:
+def test_the_given_words_of_cake_are_kept() -> None:
     (line,) = commands(wanted(qdisc="cake diffserv4 nonat ack-filter rtt 30ms memlimit 4mb"))
     assert (
         "rtt 30ms memlimit 4194304 diffserv4 triple-isolate nowash split-gso ack-filter egress raw"
@@ -166,7 +166,7 @@ def test_a_link_layer_is_charged(
 
 @pytest.mark.parametrize("link", LINK_LAYERS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_discipline_goes_with_every_link_layer(kind: str, link: str) -> None:
+def test_every_discipline_works_with_every_link_layer(kind: str, link: str) -> None:
     for interface in (ETH0, PPP0):
         done = plan(WantedShape(5 * 10**6, 20 * 10**6, kind, LINK_LAYERS[link]), interface, EMPTY)
         for operation in done.operations:
@@ -219,7 +219,7 @@ def test_small_packets_go_first_below_100_mbit(rate: str, quantum: int) -> None:
     assert f" quantum {quantum} " in last
 
 
-def test_what_is_said_is_not_chosen() -> None:
+def test_a_given_parameter_is_not_replaced_by_a_default() -> None:
     last = commands(wanted("1mbit", qdisc="fq_codel target 20ms limit 500 quantum 1514 noecn"))[-1]
     assert last.endswith(
         "limit 500 flows 1024 memory_limit 33554432 target 20ms interval 100ms quantum 1514 drop_batch 64 noecn"
@@ -243,7 +243,7 @@ def test_another_rate_makes_the_same_tree_anew() -> None:
     assert changed == trees
 
 
-def test_what_somebody_put_there_is_removed_first_and_told_of() -> None:
+def test_an_existing_shaper_of_another_program_is_removed_first_and_reported() -> None:
     own = TcObject("qdisc", 0, 0x80010000, ROOT, 0, ((1, 0, b"fq\0"),))
     arriving = TcObject("qdisc", 0, 0xFFFF0000, INGRESS, 0, ((1, 0, b"ingress\0"),))
     default = replace(own, handle=0)
@@ -293,7 +293,7 @@ def test_the_ifb_s_name_is_one_that_linux_takes(name: str) -> None:
         ({"up": None, "down": None}, "neither --up nor --down"),
     ],
 )
-def test_what_can_t_be_is_refused_with_what_to_write(
+def test_an_impossible_request_is_refused_with_an_alternative(
     asked: dict[str, str | None], said: str
 ) -> None:
     with pytest.raises(UserError) as error:
@@ -305,7 +305,7 @@ def test_what_can_t_be_is_refused_with_what_to_write(
 @pytest.mark.parametrize(
     "text", ["0bit", "50kbit", "41gbit", "fast", "18mb", "", "100%", "1e6bit", "18 Mbit Mbit"]
 )
-def test_a_rate_that_is_none_is_refused(text: str) -> None:
+def test_an_invalid_rate_is_refused(text: str) -> None:
     with pytest.raises(UserError):
         parse_shaped_rate(text)
 
@@ -346,7 +346,7 @@ def test_a_rate_that_tc_and_a_provider_read_differently_is_refused(
     assert error.value.hint == hint
 
 
-def test_the_loopback_is_no_line() -> None:
+def test_the_loopback_interface_is_refused() -> None:
     with pytest.raises(UserError, match="loopback"):
         plan(wanted(), replace(ETH0, name="lo", kind="loopback"), EMPTY)
 
@@ -373,20 +373,20 @@ def test_the_loopback_is_no_line() -> None:
         (ETH0, wanted(qdisc="cake rtt 50"), "rtt 50 is 50 us"),
     ],
 )
-def test_what_the_person_should_know_is_said(
+def test_notes_report_risks_of_the_shaper(
     interface: Interface, asked: WantedShape, said: str
 ) -> None:
     assert any(said in note for note in plan(asked, interface, EMPTY).notes)
 
 
-def test_nothing_is_said_where_there_is_nothing_to_say() -> None:
+def test_without_risks_there_are_no_notes() -> None:
     assert plan(wanted("18mbit", "90mbit", "fq_codel", "docsis"), ETH0, EMPTY).notes == ()
     # cake splits large packets itself, and knows PTM.
     offloaded = replace(ETH0, offloads=("gro", "tso", "gso"))
     assert plan(wanted("1mbit", "9mbit", "cake", "pppoe-ptm"), offloaded, EMPTY).notes == ()
 
 
-def test_a_discipline_s_words_are_the_scenario_s() -> None:
+def test_a_discipline_s_words_equal_those_of_a_scenario() -> None:
     # The prediction simulates the same options that are applied.
     last = commands(wanted("5mbit", qdisc="fq_codel target 8ms"))[-1]
     applied = Qdisc.parse(re.sub(r".* handle 10: ", "", last))
@@ -407,7 +407,7 @@ def test_a_later_process_with_the_watchdogs_number_is_not_the_watchdog() -> None
 
 
 @pytest.mark.parametrize("later", [0, 1])
-def test_a_watchdog_puts_back_only_what_it_watches_over(
+def test_a_watchdog_restores_only_the_shaper_that_it_watches(
     later: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     undone: list[str] = []

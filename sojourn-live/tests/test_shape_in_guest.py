@@ -178,7 +178,9 @@ def test_netlink_makes_what_tc_makes(
 
 
 @pytest.mark.parametrize("qdisc", ["fq_codel", "cake nonat", "codel"])
-def test_both_ways_are_taken(qdisc: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_directions_can_be_shaped(
+    qdisc: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Uses a separate device, because the tests' taps occupy the place of an ingress shaper on the
     cards."""
     lines = printed("shaped", WantedShape(9_000_000, 90_000_000, qdisc, None))

@@ -228,7 +228,9 @@ def test_several_queues_of_a_device_come_back() -> None:
             assert shown(net, "many") == before
 
 
-def test_not_confirmed_it_comes_back_by_itself_and_the_next_call_says_so(net: LiveNetwork) -> None:
+def test_without_confirmation_the_former_state_returns_and_the_next_call_reports_it(
+    net: LiveNetwork,
+) -> None:
     net.run("client", "sh", "-e", "-c", SOMEBODY_S)
     before = shown(net)
     sojourn(net, *SHAPED, "--confirm-within", "1s")
@@ -242,7 +244,7 @@ def test_not_confirmed_it_comes_back_by_itself_and_the_next_call_says_so(net: Li
     assert "was already rolled back: it was not confirmed in time" in late.stderr
 
 
-def test_confirmed_it_stays(net: LiveNetwork) -> None:
+def test_a_confirmed_shaper_stays(net: LiveNetwork) -> None:
     sojourn(net, *SHAPED, "--confirm-within", "60s")
     watchdog = watchdogs(net)
     assert len(watchdog) == 1
@@ -268,7 +270,7 @@ def watchdogs(net: LiveNetwork) -> list[int]:
 
 
 @pytest.mark.parametrize("moment", ["before anything", "in the middle", "when all is done"])
-def test_killed_before_it_was_confirmed_what_was_there_comes_back(
+def test_if_apply_is_killed_before_the_confirmation_the_former_state_returns(
     net: LiveNetwork, moment: str
 ) -> None:
     net.run("client", "sh", "-e", "-c", SOMEBODY_S)
@@ -290,7 +292,7 @@ def test_killed_before_it_was_confirmed_what_was_there_comes_back(
     assert shown(net) == before
 
 
-def test_the_end_of_its_session_does_not_reach_the_watchdog(net: LiveNetwork) -> None:
+def test_the_watchdog_survives_the_end_of_its_session(net: LiveNetwork) -> None:
     before = shown(net)
     # When a terminal is closed, its whole session gets SIGHUP, then SIGKILL.
     words = net.command(
@@ -306,7 +308,9 @@ def test_the_end_of_its_session_does_not_reach_the_watchdog(net: LiveNetwork) ->
     wait_until("it comes back", lambda: shown(net) == before)
 
 
-def test_with_the_watchdog_killed_too_the_next_call_tells_and_undo_works(net: LiveNetwork) -> None:
+def test_if_the_watchdog_is_killed_too_the_next_call_reports_it_and_undo_works(
+    net: LiveNetwork,
+) -> None:
     before = shown(net)
     sojourn(net, *SHAPED, "--confirm-within", "60s")
     (watchdog,) = watchdogs(net)
@@ -334,7 +338,7 @@ def test_a_watchdog_that_is_asked_to_end_does_its_work_first(net: LiveNetwork) -
     assert "the watchdog was terminated" in sojourn(net, "shape", "eth0", "--status").stdout
 
 
-def test_it_is_not_shaped_twice(net: LiveNetwork) -> None:
+def test_an_interface_is_not_shaped_twice(net: LiveNetwork) -> None:
     sojourn(net, *SHAPED, "--confirm-within", "0s")
     once = shown(net)
     twice = sojourn(net, *SHAPED, check=False)
@@ -345,7 +349,7 @@ def test_it_is_not_shaped_twice(net: LiveNetwork) -> None:
     assert shown(net) == once
 
 
-def test_an_interface_that_went_away_is_no_trouble() -> None:
+def test_an_interface_that_is_gone_is_reported() -> None:
     with network() as net:
         net.run("client", "ip", "link", "add", "name", "gone", "type", "ifb")
         sojourn(
@@ -377,7 +381,9 @@ def test_an_interface_that_went_away_is_no_trouble() -> None:
 # ---------------------------------------------------------------------------------------- refused
 
 
-def test_what_the_kernel_lacks_is_said_in_its_words_and_nothing_is_done(net: LiveNetwork) -> None:
+def test_the_error_quotes_the_kernel_if_it_lacks_a_feature_and_nothing_changes(
+    net: LiveNetwork,
+) -> None:
     if (
         net.run(
             "client",
@@ -408,7 +414,7 @@ def test_what_the_kernel_lacks_is_said_in_its_words_and_nothing_is_done(net: Liv
     assert not watchdogs(net)
 
 
-def test_a_state_that_could_not_be_put_back_is_not_touched(net: LiveNetwork) -> None:
+def test_a_state_that_could_not_be_restored_is_not_changed(net: LiveNetwork) -> None:
     # The first preference has one filter left, which links to a table of the second.
     theirs = """
 tc qdisc add dev eth0 root handle 1: htb default 1
@@ -428,7 +434,7 @@ tc filter del dev eth0 parent 1: protocol ip prio 9 handle 800::800 u32
     assert not watchdogs(net)
 
 
-def test_without_the_right_it_is_said(net: LiveNetwork) -> None:
+def test_without_permission_the_error_says_so(net: LiveNetwork) -> None:
     command = [sys.executable, "-m", "sojourn", "shape", "eth0", "--up", "7mbit"]
     without = ["setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-net_admin"]
     assert net.run("client", *without, *command).stdout.startswith("tc qdisc add dev eth0")
@@ -463,7 +469,7 @@ for words in json.loads(sys.argv[1]):
 """
 
 
-def test_wrong_words_are_two_lines_and_exit_2(net: LiveNetwork) -> None:
+def test_wrong_options_give_an_error_and_a_hint_and_exit_2(net: LiveNetwork) -> None:
     calls = net.run(
         "client", sys.executable, "-c", CALLS, json.dumps([words for words, _ in WRONG])
     ).stdout
@@ -476,7 +482,7 @@ def test_wrong_words_are_two_lines_and_exit_2(net: LiveNetwork) -> None:
         assert hint.startswith("hint: "), words
 
 
-def test_json_says_what_is_and_what_would_be(net: LiveNetwork) -> None:
+def test_json_has_the_present_state_and_the_planned_one(net: LiveNetwork) -> None:
     def said(*words: str) -> dict[str, Any]:
         whole: dict[str, Any] = json.loads(sojourn(net, "shape", "eth0", *words, "--json").stdout)
         shapes.check("shape", whole)
@@ -492,6 +498,6 @@ def test_json_says_what_is_and_what_would_be(net: LiveNetwork) -> None:
     assert said("--status")["state"] == "not shaped"
 
 
-def test_what_the_two_ends_are(net: LiveNetwork) -> None:
+def test_json_has_the_versions_of_both_ends(net: LiveNetwork) -> None:
     assert CLIENT in net.run("client", "ip", "-br", "addr").stdout
     assert ROUTER_TO_CLIENT in net.run("router", "ip", "-br", "addr").stdout

@@ -104,7 +104,7 @@ def plan(port: int, **more: Any) -> SessionPlan:
 # ----------------------------------------------------------------------------------- what it is
 
 
-def test_it_is_one_static_file_that_a_router_has_room_for(program: Path) -> None:
+def test_the_program_is_one_small_static_file(program: Path) -> None:
     image = program.read_bytes()
     assert len(image) < MOST_BYTES
     assert image[:6] == b"\x7fELF\x02\x01"
@@ -155,7 +155,7 @@ def test_the_package_measures_against_its_server(program: Path) -> None:
 # It measures goodput in real time, in phases of a second. So it is run again if it fails, like the
 # tests marked `live`.
 @pytest.mark.flaky(reruns=1)
-def test_its_client_measures_against_the_package_and_what_it_keeps_is_a_run(
+def test_its_client_measures_against_the_package_s_server_and_its_file_becomes_a_run(
     program: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "line.json"
@@ -216,7 +216,7 @@ def test_it_plans_what_the_package_plans(program: Path, tmp_path: Path) -> None:
     assert "horse" not in file.read_text()
 
 
-def test_sojourn_import_takes_what_it_kept(program: Path, tmp_path: Path) -> None:
+def test_sojourn_import_reads_its_file(program: Path, tmp_path: Path) -> None:
     with serving() as port:
         file = tmp_path / "line.json"
         done = say(program, "measure", f"127.0.0.1:{port}", *SHORT, "-o", str(file))
@@ -234,7 +234,7 @@ def test_sojourn_import_takes_what_it_kept(program: Path, tmp_path: Path) -> Non
     assert run.table("probe", 1).height > 50
 
 
-def test_ecn_and_a_codepoint_are_asked_for_by_either(program: Path, tmp_path: Path) -> None:
+def test_both_clients_can_request_ecn_and_a_codepoint(program: Path, tmp_path: Path) -> None:
     file = tmp_path / "line.json"
     with serving() as port:
         words = ("--phase", "idle", "--phase", "upload", *SHORT, "--ecn", "--dscp", "ef", "--json")
@@ -254,7 +254,7 @@ def test_ecn_and_a_codepoint_are_asked_for_by_either(program: Path, tmp_path: Pa
     assert facts["marks"]["answered"]
 
 
-def test_who_does_not_have_the_secret_is_refused_by_either(program: Path) -> None:
+def test_both_servers_refuse_clients_without_the_secret(program: Path) -> None:
     with (
         started(program, "serve", "--port", "0", "--secret", "correct horse battery") as (
             _,
@@ -282,7 +282,7 @@ def test_responsiveness_is_measured_against_its_server(program: Path, tmp_path: 
     assert outcome.run.meta.phases[1].complete
 
 
-def test_a_server_says_when_it_ends_and_a_client_keeps_what_it_has(
+def test_a_server_reports_its_end_and_a_client_keeps_its_results(
     program: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "line.json"
@@ -304,7 +304,7 @@ def test_a_server_says_when_it_ends_and_a_client_keeps_what_it_has(
     assert probe_file.read(file).meta.phases[0].complete
 
 
-def test_ctrl_c_keeps_what_was_measured(program: Path) -> None:
+def test_ctrl_c_keeps_the_results_so_far(program: Path) -> None:
     with serving() as port:
         words = ("measure", f"127.0.0.1:{port}", "--idle", "0.3s", "-l", "60s", "--ping", "udp")
         client = subprocess.Popen(
@@ -318,9 +318,7 @@ def test_ctrl_c_keeps_what_was_measured(program: Path) -> None:
     assert re.search(r"^idle +\d", out, re.MULTILINE)
 
 
-def test_a_client_that_is_killed_has_kept_the_phases_until_then(
-    program: Path, tmp_path: Path
-) -> None:
+def test_a_killed_client_keeps_the_finished_phases(program: Path, tmp_path: Path) -> None:
     file = tmp_path / "line.json"
     with serving() as port:
         load = ("--phase", "idle", "--phase", "download", "--idle", "0.3s", "-l", "60s")
@@ -353,9 +351,7 @@ def test_a_client_that_is_killed_has_kept_the_phases_until_then(
     assert [one.name for one in tmp_path.iterdir()] == ["line.json"]
 
 
-def test_where_nothing_was_measured_no_file_is_left_and_a_pipe_stays_one(
-    program: Path, tmp_path: Path
-) -> None:
+def test_without_results_no_file_is_left_and_a_pipe_is_kept(program: Path, tmp_path: Path) -> None:
     file, pipe = tmp_path / "line.json", tmp_path / "pipe"
     assert say(program, "measure", "127.0.0.1:1", "-o", str(file)).returncode == 2
     assert not file.exists()
@@ -394,7 +390,7 @@ def test_where_nothing_was_measured_no_file_is_left_and_a_pipe_stays_one(
         (("shape",), "there is no verb 'shape'"),
     ],
 )
-def test_wrong_input_is_told_in_words_and_exits_with_2(
+def test_wrong_input_gives_an_error_and_exits_with_2(
     program: Path, words: tuple[str, ...], said: str
 ) -> None:
     done = say(program, *words)
@@ -428,7 +424,7 @@ def kept(program: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
         (lambda raw: raw["plan"].update(streams="four"), "streams"),
     ],
 )  # fmt: skip
-def test_a_damaged_file_is_refused_in_words(
+def test_a_damaged_file_is_refused_with_an_error(
     kept: dict[str, Any], tmp_path: Path, damage: Callable[[dict[str, Any]], object], said: str
 ) -> None:
     raw = json.loads(json.dumps(kept))

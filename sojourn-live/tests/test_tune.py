@@ -63,7 +63,7 @@ def point(
         ("", "cubic", False),
     ],
 )
-def test_the_load_is_the_host_s_congestion_control_with_the_ecn_that_it_asks_for(
+def test_the_simulated_load_has_the_host_s_congestion_control_and_its_ecn(
     host: str, simulated: str, ecn: bool | str
 ) -> None:
     made = scenario(
@@ -103,7 +103,9 @@ def test_without_a_shaper_the_load_adds_the_whole_queue(direction: str) -> None:
     assert found.goodput_mbps.value == pytest.approx(4.8, rel=0.05)
 
 
-def test_what_is_sent_waits_in_the_shaper_below_the_line_s_rate_and_in_the_line_above_it() -> None:
+def test_packets_wait_in_the_shaper_if_it_is_slower_than_the_line_and_otherwise_at_the_line() -> (
+    None
+):
     line_bps = rate_of(LINE, BFIFO, 1500)
     below, above = predict(LINE, BFIFO, ETH0, LOAD, [round(line_bps * 0.9), round(line_bps * 1.1)])
     assert below.added_ms.value < 12_000 * 8e3 / (line_bps * 0.9) + 2
@@ -123,7 +125,7 @@ def test_the_shaper_stands_before_the_line_for_what_is_sent_and_behind_it_for_wh
         assert [made.links[number].name for number in path] == [name for _, _, name in ways]
 
 
-def test_what_the_simulator_lacks_is_said() -> None:
+def test_features_that_the_simulator_lacks_are_reported() -> None:
     assert caveats(BFIFO, "cubic") == []
     assert caveats(WantedShape(None, None, "cake nat"), "cubic") == []
     [doubt] = caveats(WantedShape(None, None, "codel target 5"), "cubic")
@@ -157,7 +159,7 @@ def test_the_rates_tried_lie_around_the_predicted_one_and_hardly_above_the_line(
     assert tried[-1] >= min(rates[last_good], line_bps)
 
 
-def test_where_nothing_is_predicted_to_do_slow_rates_are_tried() -> None:
+def test_slow_rates_are_tried_if_no_rate_is_predicted_to_meet_the_target() -> None:
     tried = around(10e6, [point(bps, 100) for bps in grid(10e6)], 30)
     assert tried[0] < 5_000_000 < tried[-1] < 7_000_000
 
@@ -197,28 +199,28 @@ def test_the_fastest_whose_whole_interval_is_below_the_target_is_chosen() -> Non
     assert (found.point.bps, found.sure) == (2, True)
 
 
-def test_an_interval_that_reaches_above_is_passed_over_for_a_sure_one() -> None:
+def test_a_rate_whose_interval_reaches_above_the_target_is_not_preferred_to_a_certain_one() -> None:
     found = choose([point(1, 10, 9, 11), point(2, 20, 5, 35)], 30)
     assert found.point is not None
     assert (found.point.bps, found.sure) == (1, True)
 
 
 @pytest.mark.parametrize("high", [35.0, math.nan])
-def test_where_none_is_sure_the_mean_decides_and_it_is_said(high: float) -> None:
+def test_if_no_rate_is_certain_the_mean_decides_and_this_is_reported(high: float) -> None:
     found = choose([point(1, 10, 0, high), point(2, 20, 5, high), point(3, 31, 5, high)], 30)
     assert found.point is not None
     assert (found.point.bps, found.sure) == (2, False)
     assert "--repeats" in found.why
 
 
-def test_a_lucky_rate_above_a_bad_one_is_not_chosen() -> None:
+def test_a_good_rate_above_a_bad_one_is_not_chosen() -> None:
     found = choose([point(1, 10, 9, 11), point(2, 90, 80, 99), point(3, 12, 11, 13)], 30)
     assert found.point is not None
     assert found.point.bps == 1
 
 
 @pytest.mark.parametrize("points", [[], [point(1, 50, 40, 60)], [point(1, math.nan)]])
-def test_none_may_do(points: list[Point]) -> None:
+def test_possibly_no_rate_meets_the_target(points: list[Point]) -> None:
     assert choose(points, 30).point is None
 
 

@@ -47,7 +47,7 @@ def shown(net: LiveNetwork) -> str:
 
 
 @pytest.mark.long
-def test_it_finds_the_rate_above_which_the_queue_is_the_line_s(
+def test_tune_finds_the_rate_above_which_the_queue_is_at_the_line(
     net: LiveNetwork, tmp_path: Path
 ) -> None:
     before = shown(net)
@@ -88,7 +88,7 @@ def test_it_finds_the_rate_above_which_the_queue_is_the_line_s(
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
-def test_ended_in_the_middle_the_interface_is_what_it_was(
+def test_if_tune_is_stopped_the_interface_is_restored(
     net: LiveNetwork, tmp_path: Path, sent: signal.Signals
 ) -> None:
     before = shown(net)
@@ -105,7 +105,7 @@ def test_ended_in_the_middle_the_interface_is_what_it_was(
     ).seeds == (1,)
 
 
-def test_a_server_that_is_not_there_is_said_and_nothing_is_shaped(
+def test_a_missing_server_is_reported_and_nothing_is_shaped(
     net: LiveNetwork, tmp_path: Path
 ) -> None:
     before = shown(net)
@@ -116,7 +116,7 @@ def test_a_server_that_is_not_there_is_said_and_nothing_is_shaped(
     assert shown(net) == before
 
 
-def test_what_would_be_refused_in_the_end_is_refused_at_once(
+def test_input_that_would_be_refused_at_the_end_is_refused_at_the_start(
     net: LiveNetwork, tmp_path: Path
 ) -> None:
     out = ["-o", str(tmp_path / "out")]

@@ -22,7 +22,7 @@ from sojourn_live.measure import session
         (("measure", "localhost:abc"), "'localhost:abc': 'abc' is not a port", "without one: localhost"),
     ],
 )  # fmt: skip
-def test_a_command_that_is_not_understood_is_answered_in_two_lines(
+def test_a_misspelt_command_gives_an_error_and_a_hint(
     arguments: tuple[str, ...], error: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status(arguments) == 2
@@ -34,7 +34,7 @@ def test_a_command_that_is_not_understood_is_answered_in_two_lines(
     assert hint in second
 
 
-def test_a_measurement_is_announced_once_the_server_is_there(
+def test_a_measurement_is_announced_after_the_server_has_answered(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def gone_after(*times_ns: int) -> Any:

@@ -16,12 +16,12 @@ from sojourn_papers import Reproduction, Verdict, readings
 from sojourn_papers.verdict import NO_REASON
 
 __all__ = [
+    "test_a_claim_that_is_not_run_here_has_no_verdict",
     "test_every_figure_is_drawn_with_something_in_each_panel",
     "test_every_miss_has_a_reason",
     "test_every_reading_that_fits_more_says_why_it_is_not_chosen",
+    "test_numbers_that_physics_determines_are_reproduced",
     "test_the_claims_that_must_hold_hold",
-    "test_what_is_not_run_here_is_no_verdict",
-    "test_what_physics_settles_is_reproduced",
 ]
 
 
@@ -35,14 +35,14 @@ def test_the_claims_that_must_hold_hold(
     assert quick.broken == []
 
 
-def test_what_is_not_run_here_is_no_verdict(quick: Reproduction) -> None:
+def test_a_claim_that_is_not_run_here_has_no_verdict(quick: Reproduction) -> None:
     for row in quick.claims:
         gaps = [one.what for one in row.judged if one.ours is None]
         assert bool(gaps) == (row.verdict is Verdict.NOT_RUN), row.claim.id
         assert len(row.found) > 5
 
 
-def test_what_physics_settles_is_reproduced(
+def test_numbers_that_physics_determines_are_reproduced(
     quick: Reproduction, request: pytest.FixtureRequest
 ) -> None:
     verdicts = {row.number.id: row.verdict for row in quick.rows}

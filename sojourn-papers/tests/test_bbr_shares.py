@@ -19,13 +19,13 @@ REPRODUCED: set[str] = set()
 UNEXPLAINED: set[str] = set()
 
 
-def test_what_physics_settles_is_reproduced(quick: Reproduction) -> None:
+def test_numbers_that_physics_determines_are_reproduced(quick: Reproduction) -> None:
     """Physics determines only the equal shares of flows that have a queue each."""
     share = quick.evidence.mean(s.LAW[s.law("BBR", "fq_codel")], m.share_percent)
     assert share == pytest.approx(50, abs=10)
 
 
-def test_a_claim_that_names_what_was_not_run_is_not_run_here(
+def test_a_claim_about_missing_runs_is_not_run_here(
     quick: Reproduction,
 ) -> None:
     # The quick version has no cake, the model's shares of several flows at one depth only, and no
@@ -35,7 +35,7 @@ def test_a_claim_that_names_what_was_not_run_is_not_run_here(
     assert "Claims not run here: 3." in page.sentence([quick])
 
 
-def test_the_published_curve_is_the_model_s() -> None:
+def test_the_published_curve_equals_the_model() -> None:
     for number in PAPER.numbers:
         _, _, depth = number.id.split("/")
         wanted = 100 * model.share(float(depth), s.BDP, s.RTT_S)
@@ -52,13 +52,13 @@ def test_the_model_s_limits_are_those_that_its_authors_derive() -> None:
     assert model.share(8, 33, 0.04, flows=8) > model.share(8, 33, 0.04)
 
 
-def test_a_queue_is_so_many_products_of_the_line() -> None:
+def test_the_buffer_is_a_multiple_of_the_bandwidth_delay_product() -> None:
     assert round(s.BDP) == 33
     assert s.fifo(0.5) == "pfifo limit 17"
     assert s.fifo(32) == "pfifo limit 1067"
 
 
-def test_the_model_with_all_of_it_measured_is_nearer_to_ours(quick: Reproduction) -> None:
+def test_the_model_with_measured_inputs_is_nearer_to_our_result(quick: Reproduction) -> None:
     found = {
         depth: one for depth in s.DEEP if (one := m.assumed(quick.evidence, 1, depth)) is not None
     }

@@ -108,6 +108,6 @@ def test_a_crossing_is_read_between_two_buffers() -> None:
     assert math.isnan(m.crossing((1, 2), (90, 95), 98))
 
 
-def test_drops_that_are_near_are_one_loss() -> None:
+def test_drops_close_together_count_as_one_loss() -> None:
     assert m.mean_gap([10, 10.1, 40, 40.2, 70]) == pytest.approx(30)
     assert math.isnan(m.mean_gap([10, 10.1]))

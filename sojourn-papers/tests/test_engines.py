@@ -144,7 +144,7 @@ def test_the_simulator_runs_what_another_engine_runs(
     assert again.to_dict() == found.to_dict()
 
 
-def test_a_number_that_differs_has_its_reason_beside_it_and_the_claim_too(
+def test_a_differing_number_and_its_claim_have_the_reason_beside_them(
     paper: Paper, tmp_path: Path
 ) -> None:
     [short] = reproduce([paper], out=tmp_path / "short")
@@ -164,7 +164,7 @@ def test_a_number_that_differs_has_its_reason_beside_it_and_the_claim_too(
         assert "a queue is short: kernel-uml" in text
 
 
-def test_the_simulator_alone_has_nothing_beside_it(paper: Paper, tmp_path: Path) -> None:
+def test_without_a_kernel_no_second_number_is_shown(paper: Paper, tmp_path: Path) -> None:
     [found] = reproduce([paper], out=tmp_path / "out")
     assert found.simulated is None
     page.write([found], tmp_path / "out")

@@ -81,7 +81,7 @@ def test_pings_are_cut_by_when_they_were_sent() -> None:
     assert m.spread(np.arange(101.0)) == pytest.approx(90)
 
 
-def test_no_ping_is_no_number() -> None:
+def test_without_pings_there_is_no_number() -> None:
     nothing = np.empty(0)
     assert all(math.isnan(measure(nothing)) for measure in (m.median, m.spread, m.loss))
 

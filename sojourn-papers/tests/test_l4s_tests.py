@@ -55,7 +55,7 @@ def test_the_source_s_step_spares_two_and_its_prague_has_no_virtual_rtt() -> Non
         assert "min_qlen_step 2" in s.EQUAL.variants[variant.name]["bottleneck.qdisc"]
 
 
-def test_hosts_are_as_late_as_the_search_found() -> None:
+def test_hosts_have_the_delay_that_the_search_found() -> None:
     stored = Evidence(False, {}, searched=PAPER.searched(False))
     longer = {
         at: next(one for one in PAPER.numbers if one.id == f"unequal/{at}/longer")

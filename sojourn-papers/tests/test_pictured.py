@@ -278,7 +278,9 @@ def test_a_claim_under_another_reading_is_told_where_its_verdict_changes(
     assert "a line: not reproduced" in tornado.table(matrix)
 
 
-def test_what_no_difference_would_score_is_counted(paper: Paper, tmp_path: Path) -> None:
+def test_the_score_without_a_difference_between_disciplines_is_counted(
+    paper: Paper, tmp_path: Path
+) -> None:
     alike = replace(paper, no_difference={NEAR: FAR})
     [one] = reproduce([alike], out=tmp_path / "out")
     # Both numbers are of NEAR: 10 and 20 ms as chosen, 20 and 40 if NEAR were FAR.
@@ -370,7 +372,7 @@ def test_a_cell_may_be_another_number_or_none(tmp_path: Path) -> None:
         ("rows = ['a']\ninstead = { 'd/1' = '' }\n", "no cell is d/1"),
     ],
 )
-def test_a_grid_that_drifts_is_refused(grid: str, refused: str, tmp_path: Path) -> None:
+def test_a_grid_with_unknown_names_is_refused(grid: str, refused: str, tmp_path: Path) -> None:
     with pytest.raises(PublishedError, match=refused):
         read(tmp_path, grid)
 
@@ -402,7 +404,7 @@ def test_a_paper_without_a_search_is_refused(
 
 
 @pytest.mark.parametrize("name", papers.NAMES)
-def test_what_was_searched_as_a_study_is_stored_whole_on_seeds_that_judge_nothing(
+def test_a_search_by_studies_is_stored_completely_and_on_its_own_seeds(
     name: str,
 ) -> None:
     paper = papers.load(name)
@@ -422,7 +424,7 @@ def test_what_was_searched_as_a_study_is_stored_whole_on_seeds_that_judge_nothin
 
 
 @pytest.mark.parametrize("name", papers.NAMES)
-def test_what_stands_for_a_number_s_variant_is_run_by_the_paper(name: str) -> None:
+def test_a_replacement_for_a_number_s_variant_is_run_by_the_paper(name: str) -> None:
     paper = papers.load(name)
     # `Paper` checks that the variants exist. This test checks that each reading changes a published
     # number.
@@ -481,7 +483,7 @@ def test_pages_can_be_cited_and_verified(
 
 
 @pytest.mark.parametrize("name", ["papers.bib", "manifest.json"])
-def test_what_somebody_else_wrote_is_not_replaced(name: str, paper: Paper, tmp_path: Path) -> None:
+def test_files_of_others_are_not_replaced(name: str, paper: Paper, tmp_path: Path) -> None:
     (tmp_path / name).write_text("mine")
     with pytest.raises(UserError, match="is not a file of sojourn"):
         page.check([paper], tmp_path)

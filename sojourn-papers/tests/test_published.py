@@ -95,7 +95,9 @@ def test_words_stand_in_every_text(tmp_path: Path) -> None:
         ('[[grids]]\ntitle = "T"\n', "a grid has columns, rows, title, not title"),
     ],
 )
-def test_what_is_wrong_in_the_file_is_told(text: str, refused: str, tmp_path: Path) -> None:
+def test_an_error_in_the_file_is_reported_with_its_place(
+    text: str, refused: str, tmp_path: Path
+) -> None:
     with pytest.raises(PublishedError, match=refused):
         read(tmp_path, text)
 
@@ -121,7 +123,7 @@ def test_what_is_wrong_in_the_file_is_told(text: str, refused: str, tmp_path: Pa
         ('study = "upload"', 'study = "uplod"', "there is no 'uplod'; did you mean 'upload'"),
     ],
 )
-def test_a_name_that_drifts_is_found_when_the_paper_is_loaded(
+def test_an_unknown_name_is_found_when_the_paper_is_loaded(
     was: str, drifted: str, refused: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     own = papers.load("home-upload").folder / "published.toml"
@@ -145,7 +147,7 @@ def test_every_paper_s_folder_has_the_same_files(name: str) -> None:
     assert ("search.py" in files) == ("searched.csv" in files)
 
 
-def test_what_claims_and_searches_compare_with_is_what_judges_the_number(tmp_path: Path) -> None:
+def test_claims_and_searches_use_the_same_values_as_the_verdict(tmp_path: Path) -> None:
     tolerance = 'role = "predicted"\ntolerance.share = 0.1\ntolerance.because = "read off"\n'
     said = read(
         tmp_path, f'[[numbers]]\nid = "fall"\nwhat = "b"\npublished = -10\n{NUMBER}{tolerance}'
@@ -180,6 +182,6 @@ def test_red_droptail_is_the_article_of_three_authors() -> None:
 
 
 @pytest.mark.parametrize("name", papers.NAMES)
-def test_what_names_a_paper_is_what_its_file_says(name: str) -> None:
+def test_a_paper_is_named_as_in_its_file(name: str) -> None:
     whole = published.read(Path(papers.__file__).parent / name.replace("-", "_") / "published.toml")
     assert papers.about(name) == whole.paper

@@ -97,7 +97,7 @@ def test_in_a_fifo_only_the_sum_of_both_queues_counts(quick: Reproduction) -> No
     assert long == pytest.approx(waits_s(5000), rel=0.02)
 
 
-def test_with_bql_the_ring_holds_what_completes_at_a_time(quick: Reproduction) -> None:
+def test_with_bql_the_ring_contains_the_packets_of_one_completion(quick: Reproduction) -> None:
     # 43 ms at this rate are 16 packets: those being sent, and those waiting for completion.
     assert studies.coalesced(RATE / 1e6) == {"bottleneck.down.coalesce": "42982 us"}
     for cure in ("fifo", "bands", "codel", "fq_codel"):
@@ -126,7 +126,7 @@ def test_drops_vanish_above_a_qdisc_of_512_if_windows_end_at_64_kb(quick: Reprod
     assert 1.2 * small < peak > 5 * large
 
 
-def test_what_is_still_queued_is_sent_again_only_if_tcp_believes_its_timers(
+def test_queued_segments_are_retransmitted_only_if_tcp_does_not_detect_spurious_timeouts(
     quick: Reproduction,
 ) -> None:
     for reading in (studies.MAIN, studies.UNLIMITED):
@@ -238,7 +238,7 @@ def test_a_guest_runs_the_cases_that_decide() -> None:
     assert not any("variant shared" in words for words in guests)
 
 
-def test_sizes_that_were_not_run_are_said_to_be() -> None:
+def test_sizes_that_were_not_run_are_reported() -> None:
     with pytest.raises(NotRun, match="512"):
         Along({80: 1.0})[512]
 

@@ -54,7 +54,7 @@ def run(paper: Paper, engine: str, quick: bool = False) -> Evidence:
 
 
 @pytest.mark.parametrize("name", papers.NAMES)
-def test_the_full_version_says_all(name: str) -> None:
+def test_the_full_version_runs_every_claim(name: str) -> None:
     paper = papers.load(name)
     evidence = run(paper, "sim")
     rows, claims = verdict.rows(paper, evidence), verdict.claims(paper, evidence)
@@ -74,7 +74,7 @@ def test_the_full_version_says_all(name: str) -> None:
 
 @pytest.mark.parametrize("name", papers.NAMES)
 @pytest.mark.parametrize(("engine", "quick"), [("sim", True), ("kernel", False)])
-def test_what_is_not_run_is_said_to_be(name: str, engine: str, quick: bool) -> None:
+def test_runs_that_are_left_out_are_named(name: str, engine: str, quick: bool) -> None:
     paper = papers.load(name)
     evidence = run(paper, engine, quick)
     for row in verdict.claims(paper, evidence):
@@ -84,7 +84,7 @@ def test_what_is_not_run_is_said_to_be(name: str, engine: str, quick: bool) -> N
 
 
 @pytest.mark.parametrize("name", papers.NAMES)
-def test_a_verdict_is_of_the_runs(name: str) -> None:
+def test_a_verdict_follows_from_the_runs(name: str) -> None:
     paper = papers.load(name)
 
     ours = run(paper, "sim")
@@ -189,13 +189,13 @@ def test_the_documentation_has_no_result_of_ours() -> None:
     assert unknown({"docs/papers.md": text}, known) == {}
 
 
-def test_a_number_that_nobody_states_is_found() -> None:
+def test_a_number_without_a_source_is_found() -> None:
     text = "124 to 132 segments give 10 s, and three packets are run"
     assert unknown({"a": text}, {10.0}) == {"a": ["132 segments", "three packets"]}
 
 
 @pytest.mark.parametrize("name", papers.NAMES)
-def test_a_discipline_that_a_reading_names_is_what_is_run(name: str) -> None:
+def test_a_reading_runs_the_discipline_that_it_names(name: str) -> None:
     paper = papers.load(name)
     run_ = " ".join(
         str(changes) for study in paper.studies for changes in study.variants.values()

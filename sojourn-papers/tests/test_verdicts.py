@@ -111,11 +111,11 @@ def test_a_bound_is_a_side(relation: str, value: float, held: bool) -> None:
     assert (verdict.judge(bound, ours(value), []) is Verdict.REPRODUCED) == held
 
 
-def test_what_only_a_lost_picture_holds_is_not_judged() -> None:
+def test_a_value_only_in_a_lost_picture_is_not_judged() -> None:
     assert verdict.judge(number(published=None), ours(3.0), []) is Verdict.NOT_STATED
 
 
-def test_what_can_not_be_measured_is_not_reproduced() -> None:
+def test_a_number_that_can_not_be_measured_is_not_reproduced() -> None:
     assert (
         verdict.judge(number(), ours(math.nan), [(number(published=5.0), ours(1.0))])
         is Verdict.NOT_REPRODUCED
@@ -200,7 +200,7 @@ def test_a_claim_whose_runs_are_missing_is_not_run_here() -> None:
     assert verdict.checked(asked, NO_RUNS).verdict is Verdict.NOT_RUN
 
 
-def test_no_direction_is_told_of_what_is_the_same_as_printed() -> None:
+def test_a_difference_of_zero_as_printed_has_no_direction() -> None:
     below = number("other", published=9.0)
     near = [(below, ours(20.0, 21.0, 22.0))]
     assert verdict.judge(number(), ours(20.001, 21.001, 22.001), near) is Verdict.NOT_REPRODUCED
@@ -437,7 +437,7 @@ def test_a_run_that_fails_costs_its_paper_only(
     assert "not judged, because some of their runs failed: other" in said.err
 
 
-def test_an_unexplained_number_says_so(paper: Paper, tmp_path: Path) -> None:
+def test_an_unexplained_number_is_shown_as_unexplained(paper: Paper, tmp_path: Path) -> None:
     off = replace(paper.numbers[0], published=1.0)
     [found] = reproduce([replace(paper, numbers=(off,))], out=tmp_path / "out")
     assert found.rows[0].reason == verdict.NO_REASON
@@ -529,7 +529,7 @@ class DoubtsTheLongQueue(Simulator):
         return replace(found, invalid=("a <clock> was wrong",)) if doubtful else found
 
 
-def test_what_an_invalid_run_has_no_say_in_is_said_everywhere_and_ends_with_1(
+def test_an_invalid_run_is_reported_everywhere_and_ends_with_1(
     one: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(runs, "find", lambda _: DoubtsTheLongQueue())
@@ -563,7 +563,7 @@ def test_what_an_invalid_run_has_no_say_in_is_said_everywhere_and_ends_with_1(
         (["reproduce", "--redraw", "-o", "none"], "none"),
     ],
 )
-def test_wrong_input_is_told_and_ends_with_2(
+def test_wrong_input_is_reported_and_ends_with_2(
     arguments: list[str],
     said: str,
     one: object,
@@ -596,7 +596,7 @@ def test_runs_in_the_folder_are_not_overwritten_unasked(
     assert status(["reproduce", "-o", out, "-q", "--force"]) == 0
 
 
-def test_ctrl_c_says_of_each_paper_what_is_kept(
+def test_ctrl_c_reports_what_is_kept_of_each_paper(
     one: Callable[[Paper], None],
     paper: Paper,
     tmp_path: Path,
@@ -621,7 +621,7 @@ def test_ctrl_c_says_of_each_paper_what_is_kept(
         (0, "nothing had run yet"),
     ],
 )
-def test_ctrl_c_apart_from_the_runs_says_whether_there_are_any(
+def test_ctrl_c_outside_of_the_runs_reports_whether_any_are_kept(
     finished: int,
     said: str,
     one: object,
@@ -655,7 +655,7 @@ def test_somebody_else_s_page_is_not_overwritten(
 
 
 @pytest.mark.parametrize("name", papers.NAMES)
-def test_every_paper_is_whole(name: str) -> None:
+def test_every_paper_is_complete(name: str) -> None:
     paper = papers.load(name)
     assert paper.id == name
     assert paper.about
@@ -709,13 +709,13 @@ def test_the_sentence_counts_predictions_and_sets_the_others_beside_them(
     assert '<span class="role">input</span>' in text
 
 
-def test_a_published_value_without_a_role_makes_no_paper(paper: Paper) -> None:
+def test_a_published_value_without_a_role_is_refused(paper: Paper) -> None:
     with pytest.raises(AssertionError, match="a published value has a role"):
         replace(paper, numbers=(replace(paper.numbers[0], role=None),))
 
 
 @pytest.mark.parametrize("name", papers.NAMES)
-def test_what_a_searched_reading_names_is_no_prediction_alone(name: str) -> None:
+def test_a_number_that_a_searched_reading_fits_is_not_a_prediction(name: str) -> None:
     # A search of a parameter uses some published number or claim, so a paper with a search can't
     # have predictions only.
     paper = papers.load(name)
@@ -732,7 +732,7 @@ def test_a_search_s_readings_are_compared_with_the_chosen_one_on_its_seeds(name:
     assert (readings.ON_OTHER_SEEDS in found) == bool(found)
 
 
-def test_a_heading_of_the_overviews_picture_is_whole(paper: Paper, tmp_path: Path) -> None:
+def test_a_heading_of_the_overviews_picture_is_not_cut(paper: Paper, tmp_path: Path) -> None:
     found = reproduce([paper], out=tmp_path / "out")
     longest = max(
         map(papers.load, papers.NAMES), key=lambda one: len(f"{one.id}: {one.story_axis}")

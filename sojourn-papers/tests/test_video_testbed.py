@@ -99,7 +99,7 @@ def test_comparisons_are_made_seed_by_seed() -> None:
     assert m.averaged([below, below]).mean == 65
 
 
-def test_a_lone_ping_is_let_by_at_the_wires_rate(quick: Reproduction) -> None:
+def test_a_single_ping_passes_at_the_wires_rate(quick: Reproduction) -> None:
     bucket, slow = (
         quick.evidence.mean(variant, m.least_ms)
         for variant in (studies.BEHIND["RED"][250], studies.OTHERS["250 RED slow link"])
@@ -120,7 +120,7 @@ def test_a_link_that_changes_carries_no_more_than_its_mean_rate(quick: Reproduct
     assert latency["CoDel"] < latency["RED"] < latency["Drop Tail"]
 
 
-def test_the_film_is_its_mean_rate_however_quiet_its_quiet_scenes_are() -> None:
+def test_the_film_has_its_mean_rate_however_small_its_quiet_scenes_are() -> None:
     for quiet in (0.5, 0.66, 0.9):
         film = studies.film(1000, quiet)
         base, extra = (float(film[f"flow.{name}.rate"].split()[0]) for name in ("film", "scenes"))

@@ -31,7 +31,7 @@ def words(longest_ms: float) -> list[str]:
     return [each.words for each in advice.candidates(round(longest_ms * 1e6))]
 
 
-def test_every_goal_that_is_offered_is_there() -> None:
+def test_every_documented_goal_exists() -> None:
     assert tuple(advice.GOALS) == defaults.GOALS
 
 
@@ -47,7 +47,7 @@ def test_an_rtt_far_from_the_internets_asks_for_its_own_interval() -> None:
     assert words(0.001)[-1] == "cake rtt 20us"
 
 
-def test_a_line_stands_as_it_is_and_below_shapers_at_its_share() -> None:
+def test_a_line_is_tried_unshaped_and_with_shapers_at_a_share_of_its_rate() -> None:
     plain, *shaped = LINE.variants(LINE.scenario())
     assert plain.label == "as it is"
     assert [each.label for each in shaped][:5] == ["codel", "pie", "fq_codel", "fq_pie", "cake"]
@@ -89,7 +89,7 @@ def test_a_fast_line_is_run_for_a_shorter_time() -> None:
     assert seconds(10**10, rtt_ms=600) == 30
 
 
-def test_that_runs_are_shorter_is_said_with_what_makes_them_longer(
+def test_shorter_runs_are_reported_with_the_option_that_makes_them_longer(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sojourn.cli.advise._run", Mock(side_effect=UserError("that was all")))
@@ -115,7 +115,7 @@ def runs() -> list:
     return engine.run_all(LINE.variants(LINE.scenario().with_(SHORT)))
 
 
-def test_a_flow_queue_wins_where_delay_is_wanted(runs: list) -> None:
+def test_a_flow_queue_wins_if_the_goal_is_delay(runs: list) -> None:
     decision = advice.choose(runs, advice.GOALS["delay"], "up")
     chosen = {decision.chosen, *decision.as_good}
     of_flows = {"fq_codel", "fq_codel target 2ms interval 40ms", "fq_pie", "cake", "cake rtt 40ms"}
@@ -127,7 +127,7 @@ def test_a_flow_queue_wins_where_delay_is_wanted(runs: list) -> None:
     assert ping.value < ping.reference / 5
 
 
-def test_what_the_chosen_does_worse_is_said_to_be_worse(runs: list) -> None:
+def test_the_choice_s_disadvantages_are_reported(runs: list) -> None:
     decision = advice.choose(runs, advice.GOALS["delay"], "up")
     turned = {"ping_p95": "better", "goodput": "worse", "sojourn_p95": "worse"}
     differences = [
@@ -144,7 +144,7 @@ def test_what_the_chosen_does_worse_is_said_to_be_worse(runs: list) -> None:
     assert "sojourn p95 from " in worse
 
 
-def test_three_sentences_say_what_is_what_to_do_and_what_it_costs(runs: list) -> None:
+def test_three_sentences_give_the_problem_the_advice_and_its_cost(runs: list) -> None:
     decision = advice.choose(runs, advice.GOALS["delay"], "up")
     now, then, price = advice.sentences(decision, LINE)
     by = {each.key: each for each in decision.gains}
@@ -168,7 +168,7 @@ def test_three_sentences_say_what_is_what_to_do_and_what_it_costs(runs: list) ->
     )
 
 
-def test_where_nothing_is_better_nothing_is_to_be_done(runs: list) -> None:
+def test_if_nothing_is_better_no_change_is_advised(runs: list) -> None:
     decision = advice.choose(runs, advice.GOALS["delay"], "up")
     kept = replace(decision, chosen="as it is", undecided=("cake", "pie"))
     assert advice.sentences(kept, LINE)[1:] == [
@@ -179,7 +179,7 @@ def test_where_nothing_is_better_nothing_is_to_be_done(runs: list) -> None:
     assert advice.sentences(free, LINE)[2].startswith("In 3 simulated runs it makes nothing worse")
 
 
-def test_who_bloats_does_not_stand_for_goodput_though_it_has_most(runs: list) -> None:
+def test_a_bloated_fifo_is_not_chosen_for_goodput_though_it_has_most(runs: list) -> None:
     decision = advice.choose(runs, advice.GOALS["goodput"], "up")
     row = decision.contest.row("goodput")
     assert row is not None
@@ -230,7 +230,7 @@ def pings(*values: float, goodput: tuple[float, ...] = ()) -> Numbers:
     return Numbers({"ping_p95": list(values), "goodput": list(goodput or [9.0] * len(values))})
 
 
-def test_a_wide_interval_is_no_merit() -> None:
+def test_a_wide_interval_is_not_an_advantage() -> None:
     # 174 +- 202 ms beside 10.5: measured on a line of 35 Mbit/s with three seeds.
     decision = chosen(
         {
@@ -244,7 +244,7 @@ def test_a_wide_interval_is_no_merit() -> None:
     assert [each.key for each in decision.decided] == ["ping_p95"]
 
 
-def test_of_equals_the_usual_one_is_chosen() -> None:
+def test_among_equals_the_usual_discipline_is_chosen() -> None:
     equals = {"fq_pie": pings(10.4, 10.4), "cake": pings(10.5, 10.5), "codel": pings(20.0, 21.0)}
     there = {"pfifo": pings(99.0, 98.0)}
     assert chosen(there | equals).chosen == "cake"
@@ -274,7 +274,7 @@ def test_within_its_margin_a_difference_decides_nothing() -> None:
     assert chosen(short).as_good == ("fq_codel",)
 
 
-def test_one_seed_decides_nothing_and_equal_seeds_all() -> None:
+def test_one_seed_decides_nothing_and_equal_seeds_decide_by_their_numbers() -> None:
     decision = chosen({"pie": pings(90.0), "fq_codel": pings(10.0), "cake": pings(10.0)})
     assert (decision.chosen, decision.undecided) == ("fq_codel", ("pie", "cake"))
     # Equal seeds are one sample. The numbers themselves decide.
@@ -297,7 +297,7 @@ def test_a_candidate_without_the_first_quantity_is_not_chosen() -> None:
     assert (decision.chosen, decision.as_good, decision.undecided) == ("fq_codel", (), ())
 
 
-def test_where_pings_are_not_known_goodput_costs_no_delay() -> None:
+def test_without_pings_the_goal_goodput_excludes_nothing_for_its_delay() -> None:
     most, usual = (Numbers({"goodput": [value, value]}) for value in (20.0, 10.0))
     short = Numbers({"goodput": [9.0, 9.0], "ping_p95": [25.0, 25.0], "ping_idle": [20.0, 20.0]})
     decision = chosen({"pfifo": usual, "codel": most, "pie": short}, "goodput")
@@ -348,14 +348,14 @@ def test_a_noisier_copy_never_wins() -> None:
         assert chosen(numbers).chosen != "copy"
 
 
-def test_where_all_are_too_dear_none_is_left_out(runs: list) -> None:
+def test_if_all_candidates_are_too_expensive_none_is_excluded(runs: list) -> None:
     nobody = replace(advice.GOALS["delay"], affordable=lambda one, every: False)
     decision = advice.choose(runs, nobody, "up")
     assert decision.too_dear == ()
     assert decision.chosen == advice.choose(runs, advice.GOALS["delay"], "up").chosen
 
 
-def test_the_queue_decides_where_nothing_is_felt() -> None:
+def test_the_queue_decides_if_no_quantity_is_felt_by_users() -> None:
     plain = loads("""
 duration = "5 s"
 warmup = "1 s"
@@ -387,13 +387,13 @@ kind = "ping"
         advice.in_scenario(plain)
 
 
-def test_the_discipline_that_is_there_stands_once() -> None:
+def test_the_present_discipline_is_a_candidate_once() -> None:
     labels = [each.label for each in advice.in_scenario(_with("fq_codel"))]
     assert len(labels) == len(set(labels)) == 8
     assert "fq_codel" not in labels[1:]
 
 
-def test_dualpi2_is_a_candidate_where_a_sender_is_l4s_s() -> None:
+def test_dualpi2_is_a_candidate_if_a_sender_uses_l4s() -> None:
     labels = [each.label for each in advice.in_scenario(_with("fq_codel"))]
     assert "dualpi2" not in labels
     prague = _with("fq_codel").with_({"flow.bulk.congestion": "prague", "flow.bulk.ecn": "accecn"})
@@ -413,7 +413,7 @@ rtt = "45 ms"
 """)
 
 
-def test_sqm_says_rates_layer_and_words() -> None:
+def test_the_section_for_sqm_has_rates_layer_and_words() -> None:
     line = replace(LINE, down_bps=50_000_000)
     section = advice.sqm(line.wanted("cake rtt 40ms"), line.interface)
     assert section is not None
@@ -425,7 +425,7 @@ def test_sqm_says_rates_layer_and_words() -> None:
     assert advice.sqm(LINE.wanted("fq_pie"), LINE.interface) is None
 
 
-def test_mikrotik_says_downloads_first_and_the_layer_in_cake() -> None:
+def test_the_commands_for_mikrotik_have_downloads_first_and_the_layer_in_cake() -> None:
     wanted = replace(LINE, down_bps=50_000_000).wanted("cake rtt 40ms")
     lines = advice.mikrotik(wanted, "ether1")
     assert lines == [
@@ -453,7 +453,7 @@ def test_the_verb_writes_runs_a_page_and_an_object(
     assert (tmp_path / "a" / "cake" / "meta.json").exists()
 
 
-def test_plain_words_come_with_a_page_of_one_picture(
+def test_plain_writes_a_page_with_one_picture(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(advice, "MOST_SEEDS", 2)
@@ -468,7 +468,7 @@ def test_plain_words_come_with_a_page_of_one_picture(
     assert not (tmp_path / "a" / "report.html").exists()
 
 
-def test_more_seeds_are_run_where_they_do_not_decide(
+def test_more_seeds_are_run_while_they_do_not_decide(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(advice, "MOST_SEEDS", 3)
@@ -500,7 +500,7 @@ def test_more_seeds_are_run_where_they_do_not_decide(
         (["--up", "10mbit", "--link", "x"], "unknown link layer"),
     ],
 )
-def test_wrong_input_is_said(
+def test_wrong_input_is_reported(
     arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status(["advise", *arguments]) == 2

@@ -206,7 +206,7 @@ def test_counts_come_in_steps_of_one() -> None:
     assert judged("drops", [{"drops": 7}], [{"drops": 5}]).verdict == "beyond"
 
 
-def test_noise_is_when_the_interval_of_the_difference_reaches_the_tolerance() -> None:
+def test_a_difference_is_noise_if_its_interval_reaches_the_tolerance() -> None:
     # 20 ± 3 (t(0.975, 2) s / sqrt(3) with s = 1.2) and 22 ± 3: the difference of 2 has an interval
     # of 4.2.
     scattered = [{"sojourn": value} for value in (18.8, 20.0, 21.2)]
@@ -227,7 +227,7 @@ def test_one_seed_is_never_noise() -> None:
     assert row.verdict == "beyond"
 
 
-def test_a_side_whose_seeds_are_alike_adds_nothing_to_the_interval() -> None:
+def test_a_side_with_equal_seeds_adds_nothing_to_the_interval() -> None:
     row = judged(
         "sojourn mean", [{"sojourn": 22.0}] * 3, [{"sojourn": each} for each in (17.0, 20.0, 23.0)]
     )
@@ -236,7 +236,7 @@ def test_a_side_whose_seeds_are_alike_adds_nothing_to_the_interval() -> None:
     assert row.verdict == "noise"
 
 
-def test_seeds_that_are_all_alike_do_not_scatter() -> None:
+def test_equal_seeds_have_no_scatter() -> None:
     alike, other = (
         summary(*[{"sojourn": 0.1}] * 3),
         summary({"sojourn": 0.1}, {"sojourn": 0.1}, {"sojourn": 0.2}),
@@ -253,7 +253,7 @@ def test_retransmits_are_of_all_flows_and_scatter_together() -> None:
     assert row.sim_ci95 == pytest.approx(127.06, rel=1e-3)
 
 
-def test_what_only_one_side_has_is_beyond() -> None:
+def test_a_number_of_only_one_side_is_beyond() -> None:
     row = judged("sojourn mean", [{"sojourn": math.nan}], [{}])
     assert row.verdict == "beyond"
     assert math.isnan(row.difference)
@@ -261,7 +261,7 @@ def test_what_only_one_side_has_is_beyond() -> None:
     assert (row.verdict, row.difference) == ("beyond", math.inf)
 
 
-def test_what_neither_side_has_is_no_row() -> None:
+def test_a_number_of_neither_side_has_no_row() -> None:
     none = {"ping": math.nan}
     comparison = compare(summary(none), summary(none), RATES)
     assert not [row for row in comparison.rows if row.metric.startswith("ping")]
@@ -285,7 +285,7 @@ def test_summaries_of_two_scenarios_are_refused() -> None:
 # ---------------------------------------------------------------------------------- other numbers
 
 
-def test_goodput_is_compared_of_each_group() -> None:
+def test_the_goodput_of_each_group_is_compared() -> None:
     row = judged("group goodput", [{"bulk": 8.0}], [{}], place="bulk")
     assert (row.verdict, row.place, row.sim, row.kernel) == ("beyond", "bulk", 8.0, 9.0)
     assert judged("group goodput", [{"bulk": 8.0}], [{}], place="page").verdict == "within"
@@ -341,7 +341,7 @@ def test_a_link_that_loses_is_compared() -> None:
     assert row_of(comparison, "wire losses", "up").verdict == "within"
 
 
-def test_a_ring_is_compared_by_what_is_in_it() -> None:
+def test_a_ring_is_compared_by_its_packets() -> None:
     held = {"ring": 2.0}
     assert judged("ring mean", [{"ring": 2.2}], [held]).verdict == "beyond"
     assert judged("ring max", [{**held, "ring max": 4}], [held]).verdict == "step"
@@ -351,7 +351,7 @@ def test_a_ring_is_compared_by_what_is_in_it() -> None:
     assert math.isnan(row.kernel)
 
 
-def test_what_neither_side_counted_is_no_row() -> None:
+def test_a_number_that_neither_side_counted_has_no_row() -> None:
     nothing = {"drops": 0, "retransmits": -10, "timeouts": 0}
     comparison = compare(summary(nothing), summary(nothing), RATES)
     assert not {"drops", "marks", "wire losses", "retransmits", "timeouts"} & {
@@ -360,7 +360,7 @@ def test_what_neither_side_counted_is_no_row() -> None:
     assert judged("marks", [{"marks": 1}], [{}]).verdict == "step"
 
 
-def test_flows_own_rtts_are_compared_where_the_kernel_tells_them() -> None:
+def test_flows_own_rtts_are_compared_if_the_kernel_reports_them() -> None:
     row = judged("flow rtt", [{"flow rtt": 40.0}], [{}])
     assert (row.place, row.sim, row.kernel, row.verdict) == ("reno", 40.0, 35.0, "beyond")
     silent = summary({"flow rtt": math.nan})
@@ -429,7 +429,7 @@ def test_variant_linux_is_that_of_the_kernel_beside_it() -> None:
     assert ours("pie", "linux-7.3") == "pie", "7.3 has only one pie"
 
 
-def test_red_adaptive_is_held_against_the_kernel_both_ways() -> None:
+def test_red_adaptive_is_compared_with_the_kernel_asleep_and_awake() -> None:
     one = scenario(f"{ADAPTIVE} adaptive")
     asleep, awoken = sides(one)
     assert (asleep.setting, asleep.awake, awoken.setting, awoken.awake) == (
@@ -598,7 +598,7 @@ def test_each_control_that_both_sides_have_is_limited_by_its_application() -> No
             assert flow.traffic_plan()["pace"]["steps"][0] == [0, 4_000_000]
 
 
-def test_a_control_or_discipline_that_comes_is_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_control_or_discipline_is_included(monkeypatch: pytest.MonkeyPatch) -> None:
     control = SimpleNamespace(name="cubic", simulated=True, needs_ecn=True, needs_accecn=False)
     discipline = SimpleNamespace(
         kind="new",
@@ -639,7 +639,9 @@ def test_the_quick_set_is_part_of_it() -> None:
 # ------------------------------------------------------------------------------- the command line
 
 
-def test_wrong_input_is_told_kindly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_input_gives_an_error_with_a_hint(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "one.toml"
     file.write_text(SMALL)
     for words, expected in (
@@ -744,7 +746,7 @@ def undecided(one: Mapping[str, Any]) -> bool:
     return any(row["verdict"] in ("noise", "beyond") for row in one["rows"])
 
 
-def test_only_cases_that_do_not_tell_get_more_seeds(
+def test_only_undecided_cases_get_more_seeds(
     two: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     beside_a_stand_in(monkeypatch)
@@ -849,7 +851,7 @@ def test_every_side_s_folder_is_checked_before_anything_runs(
     assert agreed(capsys, str(two), "-o", str(out), "--force")[0] != 2
 
 
-def test_what_can_not_be_woken_is_left_out_and_said(
+def test_cases_that_can_not_be_run_awake_are_left_out_with_a_message(
     two: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     two.write_text(TWO.replace("bandwidth 4mbit", "bandwidth 4mbit adaptive"))
@@ -918,7 +920,7 @@ def test_agree_in_python_keeps_what_was_finished_at_ctrl_c(
     assert [seed for _, seed in stopped.value.stop.missing] == [2]
 
 
-def test_the_simulator_is_no_kernel() -> None:
+def test_the_simulator_can_not_take_the_place_of_the_kernel() -> None:
     with pytest.raises(UserError, match="sim is not a kernel"):
         sojourn.agree("home-uplink", engine="sim")
 
@@ -1008,7 +1010,7 @@ def test_red_adaptive_agrees_as_tc_sets_it_and_awake(
 
 
 @pytest.mark.guest
-def test_each_control_is_marked_as_the_kernels() -> None:
+def test_each_control_is_marked_like_the_kernels() -> None:
     state = ready("uml")
     if state.guest is None or state.why_not:
         pytest.skip(f"no guest to compare with: {state.why_not}")
@@ -1034,7 +1036,7 @@ def test_each_control_is_marked_as_the_kernels() -> None:
 @pytest.mark.long
 @pytest.mark.guest
 @pytest.mark.parametrize(("engine", "guest"), [("kernel", "uml"), ("kernel-7.3", "uml-7.3")])
-def test_each_control_feedback_and_discipline_is_the_kernels(
+def test_each_control_feedback_and_discipline_agrees_with_the_kernel(
     engine: str,
     guest: Literal["uml", "uml-7.3"],
     monkeypatch: pytest.MonkeyPatch,

@@ -42,7 +42,7 @@ def test_no_test_of_this_package_can_import_another(name: str) -> None:
         importlib.import_module(name)
 
 
-def test_what_a_test_starts_can_t_either() -> None:
+def test_subprocesses_of_a_test_can_t_import_another_package_either() -> None:
     program = """
 import importlib.util
 from sojourn import extras
@@ -71,9 +71,7 @@ def test_help_lists_what_is_installed(say: Command) -> None:
 
 
 @pytest.mark.parametrize(("verb", "extra"), BROUGHT)
-def test_a_verb_that_is_not_there_says_which_package_brings_it(
-    verb: str, extra: str, say: Command
-) -> None:
+def test_the_error_of_a_missing_verb_names_its_package(verb: str, extra: str, say: Command) -> None:
     for words in ((verb,), (verb, "--help"), ("help", verb)):
         code, out, err = say(*words)
         assert (code, out) == (2, "")
@@ -83,7 +81,7 @@ def test_a_verb_that_is_not_there_says_which_package_brings_it(
         )
 
 
-def test_so_does_a_list(say: Command) -> None:
+def test_the_error_of_a_missing_list_names_its_package(say: Command) -> None:
     code, _, err = say("list", "papers")
     assert code == 2
     assert "hint: it is a list of sojourn-papers: pip install 'sojourn[papers]'\n" in err
@@ -105,7 +103,7 @@ def test_a_measurement_is_read_by_another_package(
 
 
 @pytest.mark.parametrize("ending", [".csv", ".json", ".flent", ".flent.gz"])
-def test_so_is_a_run_exported(ending: str, tmp_path: Path, say: Command) -> None:
+def test_a_run_is_exported_by_another_package(ending: str, tmp_path: Path, say: Command) -> None:
     file = tmp_path / f"x{ending}"
     code, _, err = say("export", MEASURED, "-o", file)
     assert code == 2
@@ -114,7 +112,7 @@ def test_so_is_a_run_exported(ending: str, tmp_path: Path, say: Command) -> None
     assert not file.exists()
 
 
-def test_what_the_core_does_with_a_measurement_needs_no_other_package(
+def test_the_core_can_read_a_measurement_without_another_package(
     tmp_path: Path, say: Command
 ) -> None:
     assert Run.open(MEASURED).table("probe").height > 0

@@ -42,13 +42,13 @@ def realised(keys: str) -> tuple[Link, ...]:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_a_link_has_nothing_below_its_queue_unless_told() -> None:
+def test_a_link_has_nothing_below_its_queue_by_default() -> None:
     for link in realised(""):
         assert link.ring is None
         assert link.shaper is None
 
 
-def test_both_directions_have_what_the_bottleneck_has_unless_they_say_otherwise() -> None:
+def test_both_directions_have_the_bottleneck_s_settings_unless_they_override_them() -> None:
     down, up = realised('ring = 512\nbql = true\ncoalesce = "1 ms"\nup.ring = 64\nup.bql = false')
     rings = [(each.ring.descriptors, each.ring.bql, each.ring.coalesce_ns) for each in (down, up)]
     assert rings == [(512, True, 1_000_000), (64, False, 1_000_000)]
@@ -99,7 +99,7 @@ def test_a_shaper_means_what_it_means_to_tc(text: str, shaper: Shaper, canonical
         ("htb rate 20 Mbit/s", 12, "known words"),
     ],
 )
-def test_a_wrong_word_of_a_shaper_is_pointed_at(text: str, offset: int, hint: str) -> None:
+def test_an_error_in_a_shaper_points_at_the_wrong_word(text: str, offset: int, hint: str) -> None:
     with pytest.raises(UnitError) as refused:
         Shaper.parse(text)
     assert hint in refused.value.hint
@@ -128,7 +128,9 @@ def test_a_wrong_word_of_a_shaper_is_pointed_at(text: str, offset: int, hint: st
         ("tx_ring = 8", "bottleneck.tx_ring", "did you mean ring?"),
     ],
 )
-def test_what_makes_no_sense_is_refused_at_its_place(keys: str, place: str, words: str) -> None:
+def test_settings_without_meaning_are_refused_with_their_place(
+    keys: str, place: str, words: str
+) -> None:
     with pytest.raises(ScenarioError) as refused:
         loads(LINK.format(keys=keys))
     problems = refused.value.problems
@@ -180,7 +182,7 @@ def test_a_ring_s_columns_are_null_where_there_is_none(tmp_path: Path) -> None:
     assert output["summary"]["queues"][0]["ring"]["packets"]["max"]["mean"] == 16
 
 
-def test_meta_says_what_lies_below(tmp_path: Path) -> None:
+def test_meta_records_ring_and_shaper(tmp_path: Path) -> None:
     keys = 'up.rate = "unlimited"\nup.shaper = "htb rate 125kbps"\nring = 256\nbql = true'
     down, up = run(LINK.format(keys=keys), tmp_path / "run").meta.links
     assert (down.rate_bps, down.below) == (10_000_000, "ring of 256, BQL")
@@ -188,7 +190,7 @@ def test_meta_says_what_lies_below(tmp_path: Path) -> None:
     assert Run.open(tmp_path / "run").meta.links == (down, up)
 
 
-def test_the_base_rtt_knows_neither_ring_nor_shaper(tmp_path: Path) -> None:
+def test_the_base_rtt_includes_neither_ring_nor_shaper(tmp_path: Path) -> None:
     plain = run(LINK.format(keys=""), tmp_path / "plain")
     below = run(LINK.format(keys='ring = 256\nshaper = "htb rate 5mbit"'), tmp_path / "below")
     base = [done.table("flows")["base_rtt_ns"].to_list() for done in (plain, below)]
@@ -236,7 +238,7 @@ FULL_MS = 1514 * 8 / 10_000
         ("fq_codel", 4, False, 24.5, 0.03),
     ],
 )
-def test_the_mean_ping_over_a_ring_is_linux_s(
+def test_the_mean_ping_over_a_ring_equals_linux_s(
     qdisc: str, ring: int, bql: bool, ping_ms: float, tolerance: float, tmp_path: Path
 ) -> None:
     text = LINUX.format(qdisc=qdisc, ring=ring, bql=str(bql).lower(), more="")
@@ -254,7 +256,7 @@ def test_the_mean_ping_over_a_ring_is_linux_s(
     assert below["sojourn_ms"]["max"] == pytest.approx(inside * FULL_MS, rel=0.01)
 
 
-def test_a_ring_adds_to_a_fifo_what_no_discipline_can_take_away(tmp_path: Path) -> None:
+def test_a_ring_adds_delay_that_no_discipline_can_remove(tmp_path: Path) -> None:
     """The fullest path has 256 packets of the ring and 1000 of the discipline."""
     longest = {}
     for bql in (True, False):

@@ -114,7 +114,7 @@ def test_several_folders_are_in_one_zip_under_their_names(place: Path, tmp_path:
         bundles.pack([place / "one", tmp_path / "one"], out)
 
 
-def test_what_can_t_be_a_bundle_is_told(
+def test_a_folder_that_can_t_be_bundled_is_refused_with_the_reason(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "empty").mkdir()
@@ -200,7 +200,7 @@ bundles.pack([Path(sys.argv[1])], Path(sys.argv[2]))
 """
 
 
-def test_a_kill_leaves_no_half_zip_that_stays(
+def test_the_remains_of_a_killed_bundle_are_removed(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -240,7 +240,7 @@ def test_the_sums_alone_are_checked_without_a_run(
     assert "one: every file matches its checksum" in capsys.readouterr().out
 
 
-def test_sums_that_differ_end_with_1(
+def test_different_checksums_end_with_1(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copy = Path(shutil.copytree(place / "one", tmp_path / "one"))
@@ -307,7 +307,7 @@ def test_a_part_of_a_zip_is_refused_and_a_damaged_directory_gives_nothing_else(
             continue
 
 
-def test_what_is_changed_missing_or_added_is_named(
+def test_changed_missing_and_added_files_are_named(
     bundle: Path, place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = f"{place.name}/notes.txt"
@@ -329,7 +329,7 @@ def test_what_is_changed_missing_or_added_is_named(
         assert f"notes.txt{'.exe' if 'list it' in why else ''}: {why}" in output
 
 
-def test_a_manifest_that_says_otherwise_of_a_run_differs(
+def test_a_wrong_entry_of_a_run_in_the_manifest_is_reported(
     bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def change(manifest: dict[str, Any]) -> None:
@@ -376,7 +376,7 @@ def test_a_name_that_leads_out_is_refused(
     assert sorted(file.name for file in tmp_path.rglob("*")) == ["in", "listed.zip", "spoilt.zip"]
 
 
-def test_links_and_bombs_are_not_unpacked(
+def test_links_and_zip_bombs_are_not_unpacked(
     bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     link = zipfile.ZipInfo("results/link")
@@ -435,7 +435,7 @@ def test_a_link_out_of_the_folder_of_a_manifest_is_refused(
 @pytest.mark.parametrize(
     "content", [b"", b"{}", b"[" * 100_000, b'{"schema": "sojourn/manifest/1"}']
 )
-def test_what_is_no_manifest_is_told(
+def test_a_file_that_is_not_a_manifest_is_refused(
     content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "manifest.json").write_bytes(content)
@@ -443,7 +443,7 @@ def test_what_is_no_manifest_is_told(
     assert "is not a manifest of sojourn's" in capsys.readouterr().err
 
 
-def test_a_measurement_in_a_bundle_is_whole_and_not_run_again(
+def test_a_measurement_in_a_bundle_is_checked_but_not_run_again(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "a.zip"
@@ -454,7 +454,7 @@ def test_a_measurement_in_a_bundle_is_whole_and_not_run_again(
     )
 
 
-def test_a_run_that_is_not_what_its_text_gives_differs(
+def test_a_run_that_its_scenario_does_not_reproduce_is_reported(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copy = Path(shutil.copytree(place / "one", tmp_path / "one"))

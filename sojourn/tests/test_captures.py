@@ -85,7 +85,7 @@ def test_a_link_type_that_is_not_read_is_named(tmp_path: Path) -> None:
     assert refused.value.problems[0].message == "'line.pcap' has no IP packets"
 
 
-def test_addresses_that_choose_nothing_are_answered_with_those_there_are(tmp_path: Path) -> None:
+def test_the_error_for_addresses_without_packets_lists_the_existing_ones(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as refused:
         replayed(tmp_path, pcap([udp(HERE, THERE)] * 2), f'src = "{OTHER}"')
     (problem,) = refused.value.problems

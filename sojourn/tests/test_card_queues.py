@@ -37,14 +37,14 @@ def test_a_flow_alone_on_its_queue_has_as_much_as_all_that_share_another() -> No
     assert max(three) < 1.3 * min(three)
 
 
-def test_the_queues_of_cake_mq_have_equal_parts_of_its_rate() -> None:
+def test_the_queues_of_cake_mq_have_equal_shares_of_its_rate() -> None:
     cakes = CARD.replace("20 Mbit/s", "1 Gbit/s").replace("mq fq_codel", "cake_mq bandwidth 20mbit")
     *three, alone = goodputs(cakes)
     assert alone == pytest.approx(sum(three), rel=0.05)
     assert sum(three) + alone == pytest.approx(19, rel=0.05)
 
 
-def test_one_queue_with_mq_is_its_discipline(tmp_path: Path) -> None:
+def test_mq_with_one_queue_equals_its_discipline(tmp_path: Path) -> None:
     one = CARD.replace("queues = 3", "queues = 1").replace("[0, 0, 0, 1]", "[0]")
     plain = CARD.replace("mq fq_codel", "fq_codel").replace("queues = 3\n", "")
     plain = plain.replace("pinned = [0, 0, 0, 1]\n", "")
@@ -76,7 +76,7 @@ def test_one_queue_with_mq_is_its_discipline(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_does_not_fit_a_card_is_refused_where_it_stands(
+def test_settings_that_do_not_fit_a_card_are_refused_with_their_place(
     old: str, new: str, place: str, problem: str, hint: str
 ) -> None:
     with pytest.raises(ScenarioError) as caught:

@@ -136,7 +136,7 @@ def test_a_folder_is_noted_before_it_is_made_and_until_it_is_gone(
     assert noted(place) == []
 
 
-def test_a_process_s_folder_goes_with_it(place: Path) -> None:
+def test_a_process_s_folder_of_notes_is_removed_with_the_process(place: Path) -> None:
     process, folder = holder()
     assert noted(place) == [Path(folder)]
     (living,) = cleanup.clean().living
@@ -146,7 +146,7 @@ def test_a_process_s_folder_goes_with_it(place: Path) -> None:
     assert not Path(folder).exists()
 
 
-def test_what_was_forgotten_is_removed_by_others(
+def test_remains_of_a_dead_process_are_removed_by_others(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert python("from sojourn import cleanup; cleanup.make_folder()") == 0
@@ -171,7 +171,7 @@ with cleanup.temporary_folder() as mine:
     assert owners(place) == []
 
 
-def test_work_goes_on_where_there_can_be_no_note(
+def test_work_continues_if_no_note_can_be_written(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place.parent.mkdir(parents=True)
@@ -294,7 +294,7 @@ run.add_seed(2, small_tables(), CAUSES)
 
 
 @pytest.mark.parametrize("replaced", ["seed-2", "meta.json"])
-def test_of_a_run_that_was_asked_for_only_what_was_half_written_is_removed(
+def test_in_a_folder_that_the_user_named_only_half_written_files_are_removed(
     replaced: str, place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "run"
@@ -310,7 +310,7 @@ def test_of_a_run_that_was_asked_for_only_what_was_half_written_is_removed(
     assert owners(place) == []
 
 
-def test_the_next_run_removes_it_without_a_word(
+def test_the_next_run_removes_the_remains_silently(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "tmp" / FOLDER).mkdir()
@@ -325,7 +325,7 @@ def test_the_next_run_removes_it_without_a_word(
 # -------------------------------------------------------------------------------- files that stay
 
 
-def test_what_a_living_run_has_is_left_alone(
+def test_files_of_a_running_process_are_left_alone(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     process, folder = holder()
@@ -344,7 +344,7 @@ def test_what_a_living_run_has_is_left_alone(
     assert not Path(folder).exists()
 
 
-def test_what_we_would_not_have_made_is_not_removed(
+def test_files_that_sojourn_did_not_make_are_not_removed(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mine = tmp_path / "thesis"
@@ -377,7 +377,9 @@ def test_the_old_spellings_name_the_new_one(capsys: pytest.CaptureFixture[str]) 
         assert capsys.readouterr().err.endswith("is `sojourn clean` now\nhint: sojourn clean\n")
 
 
-def test_without_anything_it_says_so(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_with_nothing_to_remove_clean_says_so(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert status(["clean"]) == 0
     assert capsys.readouterr().out == "nothing to remove\n"
     assert not place.exists()

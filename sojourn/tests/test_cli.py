@@ -134,7 +134,7 @@ def test_run_prints_a_table_and_keeps_a_run(say: Command, home: Path) -> None:
     assert Run.open(home / "runs" / "home").seeds == (1,)
 
 
-def test_run_again_takes_a_new_folder_unless_told_which(say: Command, home: Path) -> None:
+def test_a_second_run_gets_a_new_folder_unless_one_is_named(say: Command, home: Path) -> None:
     say("run", "home.toml")
     say("run", "home.toml")
     assert sorted(path.name for path in (home / "runs").iterdir()) == ["home", "home-2"]
@@ -144,7 +144,7 @@ def test_run_again_takes_a_new_folder_unless_told_which(say: Command, home: Path
     assert say(*other, "--force").code == 0
 
 
-def test_json_is_one_object_alone_on_stdout_and_keeps_nothing(say: Command, home: Path) -> None:
+def test_json_prints_one_object_alone_on_stdout_and_keeps_nothing(say: Command, home: Path) -> None:
     result = say("run", "home.toml", "--json", "--seeds", "2")
     output = json.loads(result.out)
     assert output["seeds"] == [1, 2]
@@ -162,7 +162,7 @@ def test_a_sweep_prints_one_object_with_its_variants(say: Command, home: Path) -
     assert [run.name for run in Run.find(home / "out")] == ["pfifo", "codel"]
 
 
-def test_seed_seeds_and_set_change_what_is_run(say: Command, home: Path) -> None:
+def test_the_options_seed_seeds_and_set_change_the_run(say: Command, home: Path) -> None:
     say("run", "home.toml", "-o", "out", "--seed", "7", "--seeds", "2", "--set", "bottleneck.up.rate=3 Mbit/s",
         "--set", "flow.bulk.count=1", "--set", "bottleneck.qdisc=codel")  # fmt: skip
     meta = Run.open(home / "out").meta
@@ -178,7 +178,7 @@ def test_several_seeds_show_their_interval(say: Command) -> None:
 
 
 @pytest.mark.usefixtures("_page_alone")
-def test_seeds_that_gave_the_same_are_one_sample_and_it_is_said_what_makes_them_differ(
+def test_equal_seeds_are_one_sample_and_a_hint_says_how_to_make_them_differ(
     say: Command,
 ) -> None:
     stdout = say("run", "home.toml", "--seeds", "3", "-q").out
@@ -229,13 +229,13 @@ def test_a_comparison_fits_a_terminal(
         assert least < max(map(len, lines)) <= min(columns, 120)
 
 
-def test_quiet_says_nothing_on_stderr(say: Command) -> None:
+def test_quiet_prints_nothing_on_stderr(say: Command) -> None:
     assert say("run", "home.toml", "-q").err == ""
 
 
 @pytest.mark.usefixtures("_undrawn")
 @pytest.mark.parametrize(("asked", "suffixes"), [("svg", {".svg"}), ("svg,.PDF", {".svg", ".pdf"})])
-def test_figures_are_drawn_on_request_in_the_formats_that_are_asked_for(
+def test_figures_are_drawn_on_request_in_the_given_formats(
     say: Command, home: Path, asked: str, suffixes: set[str]
 ) -> None:
     assert say("run", "home.toml", "-o", "out", "--figures", asked).code == 0
@@ -245,7 +245,7 @@ def test_figures_are_drawn_on_request_in_the_formats_that_are_asked_for(
 # ------------------------------------------------------------------------------ scenarios and notes
 
 
-def test_what_is_doubtful_is_noted_once_on_stderr(say: Command) -> None:
+def test_doubtful_settings_are_noted_once_on_stderr(say: Command) -> None:
     doubtful = ("--set", "bottleneck.qdisc=codel target 5")
     for result in (
         say("run", "home.toml", *doubtful),
@@ -304,7 +304,7 @@ def test_an_example_runs_by_its_name(say: Command, home: Path) -> None:
         ("compare", "home.toml", "--set", "bottleneck.qdisc=codel", "limit", "5"),
     ],
 )
-def test_a_change_without_quotes_is_told_to_have_some(
+def test_a_setting_without_quotes_gets_a_hint_to_add_them(
     arguments: tuple[str, ...], say: Command
 ) -> None:
     result = say(*arguments)
@@ -317,7 +317,7 @@ def test_a_change_without_quotes_is_told_to_have_some(
         )
 
 
-def test_what_is_wrong_with_a_contender_is_told_once(say: Command) -> None:
+def test_an_error_of_a_contender_is_reported_once(say: Command) -> None:
     result = say("compare", "home.toml", "pfifo", "codell")
     assert result.code == 2
     assert result.err.count("codell") == 1
@@ -327,7 +327,7 @@ def test_what_is_wrong_with_a_contender_is_told_once(say: Command) -> None:
 # ------------------------------------------------------------------------------------------ check
 
 
-def test_check_says_what_would_run_and_runs_nothing(say: Command, home: Path) -> None:
+def test_check_reports_what_would_run_and_runs_nothing(say: Command, home: Path) -> None:
     (home / "sweep.toml").write_text(
         SCENARIO + '[sweep]\n"bottleneck.qdisc" = ["pfifo", "codel", "red"]\n'
     )
@@ -380,7 +380,7 @@ def test_check_says_what_would_run_and_runs_nothing(say: Command, home: Path) ->
         ),
     ],
 )
-def test_what_can_t_be_compared_is_told_from_what_was_meant(
+def test_the_error_for_a_scenario_that_can_t_be_compared_says_what_to_write(
     say: Command, home: Path, words: tuple[str, ...], problem: str, hint: str
 ) -> None:
     (home / "folder").mkdir()
@@ -408,7 +408,7 @@ def test_a_run_with_a_wrong_byte_in_any_table_is_not_compared(
     assert f"{table}.parquet is missing" in say("compare", "before", "after").err
 
 
-def test_a_swept_key_is_settled_by_set(say: Command, home: Path) -> None:
+def test_a_swept_key_that_is_set_is_no_longer_swept(say: Command, home: Path) -> None:
     (home / "sweep.toml").write_text(
         SCENARIO + '[sweep]\n"bottleneck.up.rate" = ["2 Mbit/s", "3 Mbit/s"]\n'
     )
@@ -427,7 +427,7 @@ def test_a_swept_key_is_settled_by_set(say: Command, home: Path) -> None:
     assert "variants" not in json.loads(say("run", "sweep.toml", "--json", *settled).out)
 
 
-def test_what_check_gives_of_links_and_flows_is_in_the_documentation(say: Command) -> None:
+def test_the_keys_of_links_and_flows_in_check_are_documented(say: Command) -> None:
     page = (ROOT / "docs" / "output.md").read_text()
     output = json.loads(say("check", "home.toml", "--json").out)
     for what in ("links", "flows"):
@@ -438,12 +438,14 @@ def test_what_check_gives_of_links_and_flows_is_in_the_documentation(say: Comman
         assert [key for key in output[what][0] if key not in words] == []
 
 
-def test_check_says_whose_draws_it_shows(say: Command) -> None:
+def test_check_reports_which_seed_s_draws_it_shows(say: Command) -> None:
     assert "of seed 7" in say("check", "home.toml", "--seed", "7", *RANDOM).out
     assert "draws" not in say("check", "home.toml", "--seed", "7").out
 
 
-def test_check_says_who_can_run_it_and_why_not(say: Command) -> None:
+def test_check_reports_which_engines_can_run_the_scenario_and_why_others_can_not(
+    say: Command,
+) -> None:
     wide = say("check", "home.toml", "--set", "bottleneck.qdisc=fq orphan_mask 131071")
     assert wide.code == 0, "Linux can run it"
     assert (
@@ -484,7 +486,7 @@ def test_check_asks_this_host_s_kernel_for_what_the_scenario_needs(
     assert "\nnetns: can run it\n" in say("check", "home.toml").out
 
 
-def test_what_check_expects_is_about_what_runs(say: Command, home: Path) -> None:
+def test_the_estimate_of_check_is_near_the_real_cost(say: Command, home: Path) -> None:
     scenarios = {
         "home.toml": ("--set", "duration=6 s"),
         "downloads": ("--set", "duration=10 s"),
@@ -529,7 +531,7 @@ def test_what_check_expects_is_about_what_runs(say: Command, home: Path) -> None
         (("--sed",), "there is no option --sed", "sojourn --help"),
     ],
 )  # fmt: skip
-def test_a_command_that_is_not_understood_is_answered_in_two_lines(
+def test_a_misspelt_command_gives_an_error_and_a_hint(
     arguments: tuple[str, ...], error: str, hint: str, say: Command
 ) -> None:
     result = say(*arguments)
@@ -590,7 +592,7 @@ def test_compare_shows_who_wins(say: Command, home: Path) -> None:
     ]
 
 
-def test_the_winners_are_bold_where_somebody_looks() -> None:
+def test_the_winners_are_bold_on_a_terminal() -> None:
     rows = [
         ["cake", "20.9 ±0.0 ", "8.07 ±0.13 "],
         ["codel", "36.5 ±1.9*", "8.36 ±0.04 "],
@@ -654,7 +656,7 @@ def test_report_writes_a_page_from_runs(say: Command, home: Path) -> None:
     assert "two" in page
 
 
-def test_list_names_what_there_is(say: Command) -> None:
+def test_list_prints_all_names(say: Command) -> None:
     everything = say("list").out
     for word in ("fq_codel", "cubic", "sim", "docsis"):
         assert word in everything
@@ -688,7 +690,7 @@ def test_list_names_what_there_is(say: Command) -> None:
         ({"uml": "no gcc", "qemu": "no qemu"}, "not ready here: uml: no gcc; qemu: no qemu"),
     ],
 )
-def test_the_engine_kernel_says_which_guest_it_is_here(
+def test_the_engine_kernel_names_its_guest_on_this_host(
     reasons: dict[str, str], expected: str, say: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for place in (guest, guests):
@@ -758,7 +760,7 @@ def test_a_closed_pipe_does_not_stop_what_is_kept_on_disk(home: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-def test_what_only_linux_has_is_refused_by_the_simulator_with_its_place(
+def test_features_of_linux_alone_are_refused_by_the_simulator_with_their_place(
     say: Command, home: Path
 ) -> None:
     changes = (
@@ -781,7 +783,7 @@ def test_what_only_linux_has_is_refused_by_the_simulator_with_its_place(
 
 
 @pytest.mark.parametrize("arguments", [["run", "home.toml"], ["list"]])
-def test_a_full_disk_behind_stdout_is_told_in_words(arguments: list[str], home: Path) -> None:
+def test_a_full_disk_behind_stdout_is_reported(arguments: list[str], home: Path) -> None:
     with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-m", "sojourn", *arguments]
         done = subprocess.run(
@@ -792,7 +794,7 @@ def test_a_full_disk_behind_stdout_is_told_in_words(arguments: list[str], home: 
     assert "Traceback" not in done.stderr
 
 
-def test_figures_that_can_not_be_written_are_told_in_words(say: Command, home: Path) -> None:
+def test_figures_that_can_not_be_written_are_reported(say: Command, home: Path) -> None:
     (home / "out").mkdir()
     (home / "out" / "figures").write_text("not a folder")
     result = say("compare", "home.toml", "pfifo", "-o", "out")
@@ -823,7 +825,7 @@ def test_without_a_ping_that_was_answered_the_sojourn_times_are_compared(
     assert not re.search(r"\b(inf|nan)\b", result.out)
 
 
-def test_simulations_on_disk_are_compared_like_with_like(say: Command) -> None:
+def test_only_comparable_simulations_on_disk_compete(say: Command) -> None:
     slow = ("--set", "bottleneck.up.rate=2 Mbit/s")
     for name, more in {
         "bad": (),
@@ -892,7 +894,7 @@ def test_a_comparison_of_many_kinds_of_flows_is_cut_into_tables_that_fit(
         (["run", "home.toml", "--colour"], "--colour"),
     ],
 )
-def test_wrong_input_is_told_in_words_and_exits_with_2(
+def test_wrong_input_gives_an_error_and_exits_with_2(
     arguments: list[str], words: str, say: Command, home: Path
 ) -> None:
     result = say(*arguments)
@@ -903,7 +905,7 @@ def test_wrong_input_is_told_in_words_and_exits_with_2(
     assert sorted(path.name for path in home.iterdir()) == ["home.toml"]
 
 
-def test_a_mistake_in_a_scenario_is_shown_in_its_place(say: Command, home: Path) -> None:
+def test_a_mistake_in_a_scenario_is_shown_with_its_place(say: Command, home: Path) -> None:
     (home / "home.toml").write_text(SCENARIO.replace('"4 s"', "4").replace("pfifo", "x"))
     result = say("run", "home.toml")
     assert result.code == 2
@@ -912,7 +914,7 @@ def test_a_mistake_in_a_scenario_is_shown_in_its_place(say: Command, home: Path)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_may_not_be_written_is_told_before_the_run(say: Command, home: Path) -> None:
+def test_a_read_only_folder_is_reported_before_the_run(say: Command, home: Path) -> None:
     (home / "locked").mkdir(mode=0o500)
     result = say("run", "home.toml", "-o", "locked/run")
     assert result.code == 2
@@ -939,7 +941,7 @@ def test_a_run_without_finished_seeds_has_no_page(say: Command, home: Path) -> N
     ],
 )
 @pytest.mark.parametrize("quiet", [False, True])
-def test_long_work_is_told_ahead(
+def test_long_work_is_announced_with_its_length(
     expected_s: float, expected: str, quiet: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with work.progress(quiet) as show:
@@ -948,7 +950,7 @@ def test_long_work_is_told_ahead(
     assert capsys.readouterr().err == ("" if quiet else expected)
 
 
-def test_a_setup_tells_how_much_is_left(say: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_setup_shows_the_remaining_time(say: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def setup(_name: str, report: Callable[[guest.SetupProgress], None], *_: object) -> Never:
         for done in (0.1, 0.5, 1.0):
             report(guest.SetupProgress("compiling", done))
@@ -1057,7 +1059,7 @@ def test_a_scenario_that_fails_or_is_refused_loses_no_other(
     assert not (home / "out").exists()
 
 
-def test_where_nothing_finished_it_is_an_error(
+def test_a_command_without_a_finished_run_fails(
     say: Command, home: Path, tired: Callable[..., None]
 ) -> None:
     tired(("fq_codel", 1), ("fq_codel", 2), ("pfifo", 1))
@@ -1092,7 +1094,7 @@ def test_a_comparison_is_among_those_that_remain(
     assert len(Run.find(home / "out")) == 2
 
 
-def test_what_the_kernel_could_not_finish_is_not_held_against_it(
+def test_runs_that_the_kernel_could_not_finish_do_not_count_as_differences(
     say: Command, home: Path, tired: Callable[..., None]
 ) -> None:
     (home / "sweep.toml").write_text(SWEEP)
@@ -1117,7 +1119,7 @@ def test_what_the_kernel_could_not_finish_is_not_held_against_it(
 # ----------------------------------------------------------------------------------------- Ctrl-C
 
 
-def test_ctrl_c_keeps_finished_seeds_and_says_what_is_missing(home: Path) -> None:
+def test_ctrl_c_keeps_finished_seeds_and_reports_the_missing_ones(home: Path) -> None:
     long = SCENARIO.replace("4 s", "40 s")
     (home / "long.toml").write_text(long)
     # The first seeds finish quickly; a hundred of them never finish before the signal.
@@ -1186,7 +1188,7 @@ def test_ctrl_c_while_a_verb_imports_what_it_needs_is_no_traceback(tmp_path: Pat
 
 
 @pytest.mark.parametrize("sent", ["SIGTERM", "SIGHUP"])
-def test_a_terminal_that_goes_away_keeps_what_had_finished(
+def test_finished_seeds_are_kept_if_the_terminal_closes(
     tmp_path: Path, home: Path, sent: str
 ) -> None:
     words = f"""
@@ -1211,7 +1213,7 @@ main()
     assert Run.open(tmp_path / "out").seeds == (1,)
 
 
-def test_who_ignores_a_hang_up_goes_on(tmp_path: Path) -> None:
+def test_a_program_that_ignores_sighup_continues(tmp_path: Path) -> None:
     words = (
         "import os; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
         "from sojourn import cli\ncli.status = lambda _: os.kill(os.getpid(), signal.SIGHUP)\ncli.main()"
@@ -1222,7 +1224,7 @@ def test_who_ignores_a_hang_up_goes_on(tmp_path: Path) -> None:
 # -------------------------------------------------------------------------------- text and tables
 
 
-def test_many_seeds_are_told_as_ranges() -> None:
+def test_many_seeds_are_printed_as_ranges() -> None:
     assert text.ranges([1, 2, 3, 7, 9, 10]) == "1-3, 7, 9-10"
     assert text.ranges([]) == "none"
 
@@ -1252,11 +1254,13 @@ def test_numbers_show_about_three_digits() -> None:
         (14.23, 0.01, "14.2 ±0.0"),
     ],
 )
-def test_what_four_decimals_do_not_show_is_nothing(mean: float, half: float, shown: str) -> None:
+def test_a_value_below_four_decimals_is_printed_as_0(mean: float, half: float, shown: str) -> None:
     assert text.with_interval({"mean": mean, "ci95": half}) == shown
 
 
-def test_a_table_leaves_out_what_does_not_fit_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_leaves_out_columns_that_do_not_fit_and_names_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     header = ["name", "kind", "median ms", "largest ms"]
     rows = [["up", "pfifo", "10", "200"]]
     monkeypatch.setenv("COLUMNS", "30")

@@ -147,7 +147,7 @@ def test_a_worker_of_another_build_is_refused_with_a_sentence(there: Cluster) ->
 
 
 @ONE_CLUSTER
-def test_where_no_worker_can_take_part_nothing_is_begun(
+def test_without_a_usable_worker_nothing_is_begun(
     there: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "build_of", lambda _: "feedfeedfeedfeed of today")
@@ -159,7 +159,7 @@ def test_where_no_worker_can_take_part_nothing_is_begun(
 
 
 @ONE_CLUSTER
-def test_an_error_of_a_worker_is_the_same_error_here(
+def test_an_error_of_a_worker_is_reported_like_one_on_this_host(
     there: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "key", lambda *_: "of something else")
@@ -172,7 +172,7 @@ def test_an_error_of_a_worker_is_the_same_error_here(
 
 @pytest.mark.usefixtures("own_store")
 @ONE_CLUSTER
-def test_what_finished_is_kept_in_the_store_of_who_asked(there: Cluster) -> None:
+def test_finished_seeds_are_kept_in_the_client_s_store(there: Cluster) -> None:
     reports: list[Progress] = []
     first = sojourn.run_all(short(), seeds=10, cluster=there.address)
     again = sojourn.run_all(short(), seeds=12, cluster=there.address, progress=reports.append)
@@ -184,9 +184,7 @@ def test_what_finished_is_kept_in_the_store_of_who_asked(there: Cluster) -> None
 
 
 @ONE_CLUSTER
-def test_ctrl_c_keeps_what_is_finished_and_stops_the_workers(
-    there: Cluster, tmp_path: Path
-) -> None:
+def test_ctrl_c_keeps_finished_seeds_and_stops_the_workers(there: Cluster, tmp_path: Path) -> None:
     def stop(p: Progress) -> None:
         if p.finished:
             raise KeyboardInterrupt
@@ -257,7 +255,7 @@ def test_a_worker_that_dies_loses_nothing_and_tables_are_those_of_a_run_alone(
 
 
 @ONE_CLUSTER
-def test_a_scheduler_that_is_lost_costs_what_was_running(there: Cluster, tmp_path: Path) -> None:
+def test_a_lost_scheduler_costs_only_the_running_seeds(there: Cluster, tmp_path: Path) -> None:
     # The last worker.
     def kill(p: Progress) -> None:
         if p.finished:
@@ -288,7 +286,7 @@ def test_a_scheduler_that_is_lost_costs_what_was_running(there: Cluster, tmp_pat
         (["--tls-cert", "a.pem"], "need --cluster"),
     ],
 )
-def test_what_is_asked_wrongly_is_told_and_nothing_is_begun(
+def test_wrong_options_are_reported_and_nothing_is_begun(
     words: list[str],
     problem: str,
     tmp_path: Path,
@@ -331,7 +329,7 @@ def answering(greeting: bytes) -> Iterator[str]:
     ],
     ids=["garbage", "http"],
 )
-def test_what_is_no_scheduler_is_told_in_a_sentence(greeting: bytes, tmp_path: Path) -> None:
+def test_a_server_that_is_not_a_scheduler_is_reported(greeting: bytes, tmp_path: Path) -> None:
     (tmp_path / "short.toml").write_text(SCENARIO)
     # This needs a separate process: threads that Dask leaves behind print messages when it ends.
     command = [sys.executable, "-m", "sojourn", "run", "short.toml", "-o", "runs", "--cluster"]
@@ -355,7 +353,9 @@ def test_what_is_no_scheduler_is_told_in_a_sentence(greeting: bytes, tmp_path: P
         ("tcp://10.0.0.1:8786", True),
     ],
 )
-def test_a_cluster_that_others_reach_without_tls_is_warned_of(address: str, warned: bool) -> None:
+def test_a_cluster_that_others_can_reach_without_tls_gives_a_warning(
+    address: str, warned: bool
+) -> None:
     assert any("tls://" in warning for warning in cluster._warning(address)) is warned
 
 
@@ -379,7 +379,7 @@ def certificate(tmp_path: Path) -> Path:
     return file
 
 
-def test_tls_takes_those_with_a_certificate_only(certificate: Path) -> None:
+def test_with_tls_only_clients_with_a_certificate_take_part(certificate: Path) -> None:
     from distributed import LocalCluster
     from distributed.security import Security
 
@@ -411,7 +411,7 @@ def test_tls_takes_those_with_a_certificate_only(certificate: Path) -> None:
 # -------------------------------------------------------------------------------- without a cluster
 
 
-def test_what_runs_in_real_time_runs_here() -> None:
+def test_engines_in_real_time_run_on_this_host() -> None:
     class RealTime(Simulator):
         name = "netns"
         alone = True
@@ -420,7 +420,7 @@ def test_what_runs_in_real_time_runs_here() -> None:
         sojourn.run_all(short(), engine=RealTime(), cluster="tcp://127.0.0.1:1")
 
 
-def test_a_worker_makes_what_an_engine_makes() -> None:
+def test_a_worker_returns_the_tables_of_an_engine() -> None:
     scenario = short().variants()[0]
     source = Source.of(engine.find("sim"), fresh=True)
     run = sojourn.run(scenario)
@@ -520,7 +520,7 @@ def test_a_seed_that_kills_its_workers_fails_alone() -> None:
     assert [40] in one.batches
 
 
-def test_what_only_workers_had_that_are_gone_goes_to_others(
+def test_tasks_of_lost_workers_are_sent_to_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Moving(OneProcess):
@@ -542,7 +542,7 @@ def test_what_only_workers_had_that_are_gone_goes_to_others(
     assert one.cancelled >= 1
 
 
-def test_where_all_workers_have_gone_it_ends_after_a_while(
+def test_without_workers_the_command_ends_after_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Leaving(OneProcess):
@@ -559,7 +559,7 @@ def test_where_all_workers_have_gone_it_ends_after_a_while(
     assert "finished seeds are kept" in caught.value.hint
 
 
-def test_a_bug_on_a_worker_is_no_error_of_the_user() -> None:
+def test_a_bug_on_a_worker_is_not_reported_as_an_error_of_the_user() -> None:
     class Wrong(OneProcess):
         def results(
             self, what: Callable[..., object], name: str, batch: list[worker.SeedRequest]
@@ -570,7 +570,7 @@ def test_a_bug_on_a_worker_is_no_error_of_the_user() -> None:
         sojourn.run(short().variants()[0], seeds=3, cluster=cast(Any, Wrong()))
 
 
-def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_dask_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(sojourn.UserError, match="needs Dask") as caught:
         sojourn.run(short().variants()[0], cluster="tcp://127.0.0.1:1")

@@ -70,12 +70,12 @@ def test_each_cell_is_the_ratio_of_what_both_entries_delivered(runs: list[Run]) 
 
 
 @pytest.mark.usefixtures("_undrawn")
-def test_it_is_drawn_for_a_sweep_of_rates_and_rtts_and_not_for_others(runs: list[Run]) -> None:
+def test_the_map_is_drawn_only_for_a_sweep_of_rates_and_rtts(runs: list[Run]) -> None:
     assert "coexistence" in figures.all_for(runs)
     assert "coexistence" not in figures.all_for(runs[:2])
 
 
-def test_an_entry_that_is_not_there_is_named(runs: list[Run]) -> None:
+def test_a_missing_entry_is_named(runs: list[Run]) -> None:
     with pytest.raises(NoCoexistenceError, match="'vegas'"):
         figures.coexistence(runs, "vegas")
     swapped = figures.coexistence(runs, "cubic", "prague")

@@ -34,13 +34,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.parametrize("which", ["sim", "old sim"])
 @pytest.mark.parametrize("case", CASES)
-def test_a_damaged_run_is_refused_or_read(
+def test_a_damaged_run_is_either_refused_or_read_without_a_crash(
     which: str, case: int, runs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     refused_or_read(runs[which], case, tmp_path, capsys)
 
 
-def test_a_bit_that_flips_anywhere_in_a_table_is_noticed(tmp_path: Path) -> None:
+def test_a_flipped_bit_anywhere_in_a_table_is_detected(tmp_path: Path) -> None:
     run = small_run(tmp_path / "run", seeds=(1,))
     file = tmp_path / "run" / "seed-1" / "links.parquet"
     content = file.read_bytes()
@@ -71,7 +71,7 @@ def test_the_sums_are_those_of_sha256sum_and_meta_names_them(tmp_path: Path) -> 
         }
 
 
-def test_a_seed_s_folder_in_another_s_place_is_noticed(tmp_path: Path) -> None:
+def test_a_seed_s_folder_in_another_s_place_is_detected(tmp_path: Path) -> None:
     small_run(tmp_path / "run", seeds=(1, 2))
     shutil.rmtree(tmp_path / "run" / "seed-1")
     shutil.copytree(tmp_path / "run" / "seed-2", tmp_path / "run" / "seed-1")
@@ -105,7 +105,7 @@ def test_a_seed_s_folder_in_another_s_place_is_noticed(tmp_path: Path) -> None:
         ({"phases": [{"name": "idle", "kind": "idle", "start_ns": 0, "end_ns": 1, "complete": 1}]}, "phases.0.complete: expected `bool`, got `int`"),
     ],
 )  # fmt: skip
-def test_a_value_that_is_none_is_named(tmp_path: Path, changes: dict[str, Any], says: str) -> None:
+def test_an_invalid_value_is_named(tmp_path: Path, changes: dict[str, Any], says: str) -> None:
     small_run(tmp_path / "run")
     file = tmp_path / "run" / META
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))
@@ -180,7 +180,7 @@ def test_a_meta_that_would_fill_the_memory_is_refused(
     "text", ["", "{", "[]", "{}", '{"runs": "run"}', '{"runs": []}', '{"runs": [1]}', '{"runs": ["../run"]}',
              '{"runs": [".."]}', '{"runs": ["/etc"]}', "[" * 100_000]
 )  # fmt: skip
-def test_a_list_of_runs_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+def test_an_invalid_list_of_runs_is_refused(tmp_path: Path, text: str) -> None:
     small_run(tmp_path / "all" / "run")
     write_index(tmp_path / "all", ["run"])
     assert len(Run.find(tmp_path / "all")) == 1
@@ -189,7 +189,7 @@ def test_a_list_of_runs_that_is_none_is_refused(tmp_path: Path, text: str) -> No
         Run.find(tmp_path / "all")
 
 
-def test_control_characters_in_a_run_of_somebody_s_reach_no_terminal_and_no_page(
+def test_control_characters_in_a_stranger_s_run_reach_no_terminal_and_no_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     small_run(tmp_path / "run")
@@ -219,7 +219,7 @@ def test_control_characters_in_a_run_of_somebody_s_reach_no_terminal_and_no_page
         Run.open(tmp_path / "run")
 
 
-def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+def test_written_tables_are_read_back_unchanged(tmp_path: Path) -> None:
     run = small_run(tmp_path / "sim", kind="transfers")
     assert metas.read((run.path / META).read_bytes()) == run.meta
 
@@ -227,7 +227,7 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------- damage during a read
 
 
-def test_a_run_that_is_replaced_is_not_read_as_what_it_was(tmp_path: Path) -> None:
+def test_a_replaced_run_is_not_read_as_the_former_one(tmp_path: Path) -> None:
     import dataclasses
 
     from small_run import small_meta
@@ -244,7 +244,7 @@ def test_a_run_that_is_replaced_is_not_read_as_what_it_was(tmp_path: Path) -> No
     assert second.seeds == ()
 
 
-def test_a_folder_that_is_removed_meanwhile_is_not_made_again(tmp_path: Path) -> None:
+def test_a_folder_that_is_removed_during_a_read_is_not_made_again(tmp_path: Path) -> None:
     from small_run import CAUSES, small_tables
 
     run = small_run(tmp_path / "run", seeds=(1,))

@@ -21,7 +21,7 @@ MODULES = (
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_examples_of_docstrings_are_so(
+def test_the_examples_in_docstrings_give_their_output(
     module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

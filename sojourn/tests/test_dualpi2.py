@@ -52,7 +52,7 @@ def by_flow(simulated: sojourn.Simulated, column: str) -> dict[str, float]:
         ("dualpi2 variant docsis", 10),
     ],
 )
-def test_classic_flows_alone_wait_as_long_as_the_target(words: str, target_ms: int) -> None:
+def test_without_l4s_flows_the_classic_queue_is_at_its_target(words: str, target_ms: int) -> None:
     text = (SCENARIO + CLASSIC + "count = 4\n").replace("dualpi2 any_ect", words)
     run = sojourn.simulate(loads(text.replace("40 Mbit/s", "10 Mbit/s")), seeds=[1])
     link = down(run, "links").row(0, named=True)
@@ -62,7 +62,7 @@ def test_classic_flows_alone_wait_as_long_as_the_target(words: str, target_ms: i
     assert queue["l4s_delay_ns"].to_list() == [0.0] * len(queue)
 
 
-def test_the_scalable_flow_has_a_short_queue_and_both_one_p() -> None:
+def test_the_scalable_flow_has_a_short_queue_and_both_queues_share_p() -> None:
     run = sojourn.simulate(loads(SCENARIO + SCALABLE + CLASSIC), seeds=[1, 2])
     queue = down(run, "queue").filter(pl.col("t_ns") > 10 * 10**9)
     delays = queue.select(pl.col("classic_delay_ns", "l4s_delay_ns").mean()).row(0)

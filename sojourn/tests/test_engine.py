@@ -91,7 +91,7 @@ def quick(realised: Realised, _progress: Callable[[int], bool] | None) -> Tables
 # ----------------------------------------------------------------------------------- written Runs
 
 
-def test_a_run_says_exactly_what_was_run(tmp_path: Path) -> None:
+def test_a_run_records_exactly_what_was_run(tmp_path: Path) -> None:
     done = run(scenario(), out=tmp_path / "run", seeds=[4, 2])
     meta = Run.open(tmp_path / "run").meta
     assert meta == done.meta
@@ -152,7 +152,7 @@ packet = "1250 B"
 """
 
 
-def test_a_link_that_stops_for_good_leaves_tables_and_no_base_rtt_for_what_it_never_sends(
+def test_a_link_that_stops_for_good_has_tables_and_a_null_base_rtt(
     tmp_path: Path,
 ) -> None:
     done = run(scenario(STOPS), out=tmp_path / "run")
@@ -162,7 +162,7 @@ def test_a_link_that_stops_for_good_leaves_tables_and_no_base_rtt_for_what_it_ne
     assert shown["runs"][0]["probes"][0]["base_rtt_ms"] is None
 
 
-def test_an_outage_at_the_start_is_no_part_of_the_base_rtt() -> None:
+def test_an_outage_at_the_start_does_not_count_in_the_base_rtt() -> None:
     done = run(scenario(OUTAGE))
     # 2 ms of transmission and 10 ms of propagation each way.
     assert done.table("flows", seed=1)["base_rtt_ns"].item() == 24_000_000
@@ -201,7 +201,7 @@ def test_a_sum_of_waiting_beyond_64_bits_is_kept(tmp_path: Path) -> None:
     assert down["sojourn_ms"]["max"] == (850 * 12_000 - 1200) * 1000
 
 
-def test_what_happens_at_the_very_end_is_in_the_last_row_of_a_time_line() -> None:
+def test_events_at_the_end_of_the_run_are_in_the_last_row_of_a_time_line() -> None:
     # A packet arrives every 10 ms, leaves at once, and arrives at the far end at once: the last one
     # at the very end.
     text = 'duration = "1 s"\n[bottleneck]\nrate = "1 Gbit/s"\ndelay = "0 s"\n'
@@ -240,7 +240,7 @@ def test_a_sweep_gives_a_run_for_each_variant_in_its_order(tmp_path: Path) -> No
     assert [each.name for each in Run.find(tmp_path)] == ["pfifo limit 50", "codel", "fq_codel"]
 
 
-def test_each_name_of_the_package_is_where_it_says() -> None:
+def test_each_lazy_name_of_the_package_exists_in_its_module() -> None:
     assert [*engine._HOME] == engine.__all__
     assert all(hasattr(engine, name) for name in engine.__all__)
 
@@ -267,7 +267,7 @@ def test_seeds_may_be_counted_or_named(core: Callable[[Core], None]) -> None:
     assert run(scenario("seed = 10\n" + SHORT), seeds=2).seeds == (10, 11)
 
 
-def test_seeds_that_come_later_make_the_run_that_all_at_once_make(tmp_path: Path) -> None:
+def test_adding_seeds_later_gives_the_same_run_as_running_all_at_once(tmp_path: Path) -> None:
     one = scenario()
     later, at_once = (
         run(one, seeds=1, out=tmp_path / "later"),
@@ -339,7 +339,9 @@ def test_progress_rises_to_the_end(core: Callable[[Core], None]) -> None:
     assert [p.fraction for p in seen] == sorted(p.fraction for p in seen)
 
 
-def test_what_it_will_take_is_told_once_before_it_begins(core: Callable[[Core], None]) -> None:
+def test_the_expected_time_is_printed_once_before_the_work_begins(
+    core: Callable[[Core], None],
+) -> None:
     core(quick)
     seen: list[Progress] = []
     run(scenario(), seeds=4, jobs=2, progress=seen.append)
@@ -421,7 +423,7 @@ class StoppedError(Exception):
     ],
     ids=["realise", "fingerprint", "over_seeds"],
 )
-def test_ctrl_c_is_heeded_in_what_a_hundred_thousand_flows_take(work: Callable[[], object]) -> None:
+def test_ctrl_c_works_at_once_with_a_hundred_thousand_flows(work: Callable[[], object]) -> None:
     def handle(*_: object) -> None:
         raise StoppedError
 
@@ -443,7 +445,7 @@ def test_ctrl_c_is_heeded_in_what_a_hundred_thousand_flows_take(work: Callable[[
         gc.enable()
 
 
-def test_no_more_is_run_than_is_written_down_soon(
+def test_runs_do_not_get_far_ahead_of_the_writing(
     core: Callable[[Core], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[int] = []
@@ -469,7 +471,7 @@ def test_no_more_is_run_than_is_written_down_soon(
     assert most <= 4
 
 
-def test_a_summary_of_what_was_just_run_is_that_of_the_folder(tmp_path: Path) -> None:
+def test_the_summary_of_a_new_run_equals_that_of_its_folder(tmp_path: Path) -> None:
     done = run(scenario(), seeds=3, out=tmp_path / "run")
     assert set(done.numbers) == {1, 2, 3}
     assert sojourn.summary(done).to_json() == sojourn.summary(Run.open(tmp_path / "run")).to_json()
@@ -485,7 +487,7 @@ def test_a_table_that_is_damaged_after_it_was_written_is_refused_in_a_summary(
         sojourn.summary(done)
 
 
-def test_meta_names_seeds_at_once_then_seldom_and_all_at_the_end(
+def test_meta_is_written_at_the_first_seed_then_rarely_and_at_the_end(
     tmp_path: Path, core: Callable[[Core], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     core(quick)
@@ -585,7 +587,7 @@ def test_every_folder_is_checked_before_anything_runs(
     assert [path.name for path in tmp_path.iterdir()] == ["fq-codel"]
 
 
-def test_a_run_is_no_folder_for_the_runs_of_a_sweep(
+def test_a_run_s_folder_can_not_hold_the_runs_of_a_sweep(
     tmp_path: Path, core: Callable[[Core], None]
 ) -> None:
     core(quick)
@@ -601,21 +603,21 @@ def qdiscs_of(variant: Scenario) -> dict[str, str]:
     return {link.name: link.qdisc.kind for link in variant.realise(1).links}
 
 
-def test_every_discipline_takes_the_bottlenecks_place() -> None:
+def test_every_discipline_can_replace_the_one_at_the_bottleneck() -> None:
     contenders = variants(scenario(SWEEP), ["pfifo", "codel target 20ms"])
     assert [each.label for each in contenders] == ["pfifo", "codel target 20ms"]
     assert qdiscs_of(contenders[1]) == {"up": "codel", "down": "codel"}
     assert not contenders[0].sweep
 
 
-def test_a_way_with_its_own_discipline_keeps_it() -> None:
+def test_a_direction_with_its_own_discipline_keeps_it() -> None:
     text = SHORT.replace(
         'rate = "5 Mbit/s"', 'up.rate = "1 Mbit/s"\ndown.rate = "9 Mbit/s"\ndown.qdisc = "bfifo"'
     )
     assert qdiscs_of(variants(scenario(text), ["codel"])[0]) == {"up": "codel", "down": "bfifo"}
 
 
-def test_red_gets_what_tc_red_recommends_for_the_rate_of_each_way() -> None:
+def test_red_gets_the_sizes_that_tc_red_recommends_for_each_direction_s_rate() -> None:
     text = SHORT.replace('rate = "5 Mbit/s"', 'up.rate = "20 Mbit/s"\ndown.rate = "100 Mbit/s"')
     [variant] = variants(scenario(text), ["red"])
     red = {link.name: link.qdisc.params for link in variant.realise(1).links}
@@ -642,7 +644,7 @@ def test_red_on_a_slow_link_begins_at_five_packets_not_at_less() -> None:
     assert Qdisc.parse("red").at(500_000).text.startswith("red limit 60000 min 5000 max 15000 ")
 
 
-def test_red_with_sizes_and_other_disciplines_stay_as_written() -> None:
+def test_disciplines_with_given_sizes_stay_as_written() -> None:
     for text in ("red limit 400000 avpkt 1000", "red variant ns2", "codel", "pfifo limit 5"):
         assert Qdisc.parse(text).at(10_000_000) == Qdisc.parse(text)
     assert Qdisc.parse("red ecn").at(10_000_000).text.endswith(" ecn")
@@ -655,7 +657,7 @@ def test_a_comparison_refuses_what_it_can_not_answer() -> None:
         variants(scenario(), ["codell"])
 
 
-def test_where_both_ways_have_a_discipline_the_way_is_named() -> None:
+def test_if_both_directions_have_a_discipline_the_direction_must_be_named() -> None:
     text = SHORT.replace(
         'rate = "5 Mbit/s"', 'rate = "5 Mbit/s"\nup.qdisc = "bfifo"\ndown.qdisc = "pfifo"'
     )
@@ -795,7 +797,7 @@ def test_cake_gives_each_host_half_however_many_flows_it_has(
     ],
     ids=" ".join,
 )
-def test_what_no_kernel_can_run_is_refused_for_that_and_not_for_want_of_a_guest(
+def test_scenarios_that_no_kernel_can_run_are_refused_for_that_reason(
     words: list[str],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -809,7 +811,7 @@ def test_what_no_kernel_can_run_is_refused_for_that_and_not_for_want_of_a_guest(
     assert "no guest" not in stderr
 
 
-def test_what_a_kernel_can_run_is_refused_for_want_of_a_guest_with_the_command_that_makes_one(
+def test_the_error_for_a_missing_guest_names_the_command_that_makes_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "short.toml"
@@ -849,7 +851,7 @@ count = 20000
             "repeat =", 'qdisc = "dualpi2 tupdate 1us"\n#'), 10),
     ],
 )  # fmt: skip
-def test_what_takes_long_without_packets_is_foreseen(text: str, least_s: float) -> None:
+def test_the_cost_of_runs_without_packets_is_estimated(text: str, least_s: float) -> None:
     foreseen = estimate.cost([loads(text)], 1)
     assert least_s < foreseen.cpu_s < 30 * least_s
     assert foreseen.packets < 1_000_000
@@ -882,7 +884,9 @@ UDP = 'kind = "udp"\nrate = "100 Mbit/s"'
     ],
     ids=["one", "two", "stopped", "sized", "too fast", "two rates"],
 )
-def test_packets_are_those_that_the_line_carries(old: str, new: str, packets: int) -> None:
+def test_the_estimate_counts_the_packets_that_the_line_carries(
+    old: str, new: str, packets: int
+) -> None:
     realised = loads(DUMBBELL.replace(old, new, 1)).realise(1)
     assert estimate.expected_packets(realised) == packets
 
@@ -895,7 +899,7 @@ def test_the_headers_of_a_packet_take_as_much_room_as_two_rows_of_others() -> No
     assert headers - plain == 2 * (packets - plain) > 0
 
 
-def test_dualpi2_updates_each_16_ms_unless_it_is_told_to_otherwise() -> None:
+def test_dualpi2_updates_each_16_ms_by_default() -> None:
     def idle_s(qdisc: str) -> float:
         text = DUMBBELL.replace("delay", f'qdisc = "{qdisc}"\ndelay')
         return estimate._idle_s(loads(text).realise(1))
@@ -929,7 +933,7 @@ def test_a_run_without_packets_can_be_stopped() -> None:
     assert asked == 1
 
 
-def test_a_kernel_is_not_told_of_a_thousand_million_steps() -> None:
+def test_a_kernel_is_not_given_a_thousand_million_steps() -> None:
     kernel = next(fit for fit in estimate.fits([loads(STEPS)]) if fit.engine == "kernel")
     assert kernel.refused
     assert "steps of rate and delay" in kernel.problems[0]

@@ -15,7 +15,7 @@ from sojourn.engine import UnfinishedError
 from sojourn.errors import UserError, install_extra
 
 
-def test_the_place_comes_first_and_the_hint_has_a_line_of_its_own() -> None:
+def test_the_place_is_printed_first_and_the_hint_on_its_own_line() -> None:
     error = UserError("6 is a bare number", "write '6 h'")
     assert str(error) == "6 is a bare number"
     error.place = "--last"
@@ -23,7 +23,7 @@ def test_the_place_comes_first_and_the_hint_has_a_line_of_its_own() -> None:
     assert UserError("the disk is full").message() == "error: the disk is full"
 
 
-def test_the_command_line_prints_it_and_ends_with_2(
+def test_the_command_line_prints_the_error_and_ends_with_2(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
@@ -34,7 +34,7 @@ def test_the_command_line_prints_it_and_ends_with_2(
     assert capsys.readouterr().err == "error: there is no such thing\nhint: name another\n"
 
 
-def test_each_kind_derives_from_it_directly() -> None:
+def test_each_error_class_derives_from_usererror_directly() -> None:
     # A handler of the wider class would also catch a subclass, mostly by accident. UnfinishedError
     # is the only base with subclasses, for recordings and papers.
     for entry in pkgutil.walk_packages(sojourn.__path__, "sojourn."):
@@ -46,7 +46,7 @@ def test_each_kind_derives_from_it_directly() -> None:
                 assert {UserError, UnfinishedError} & {*kind.__bases__}, kind
 
 
-def test_the_hint_of_a_missing_extra_finds_this_sojourn_without_an_index() -> None:
+def test_the_hint_for_a_missing_extra_works_without_a_package_index() -> None:
     # sojourn is on no index: another Python's pip would find nothing, or a stranger's package.
     command = [*shlex.split(install_extra("own")), "--dry-run", "--no-index", "--no-deps"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

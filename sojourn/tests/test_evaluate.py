@@ -94,7 +94,7 @@ def own(folder: Path, claims: str, of: str = "qdisc", **words: str) -> Path:
 
 
 @pytest.mark.parametrize("name", suite.names())
-def test_every_scenario_of_a_suite_has_what_its_claims_are_of(name: str) -> None:
+def test_every_scenario_of_a_suite_has_the_quantities_of_its_claims(name: str) -> None:
     loaded = suite.read(name)
     for one in loaded.criteria:
         scenario = loaded.scenario(one)
@@ -114,7 +114,7 @@ def test_every_scenario_of_a_suite_has_what_its_claims_are_of(name: str) -> None
 
 
 @pytest.mark.parametrize("name", suite.names())
-def test_a_suite_of_ours_is_of_all_that_the_simulator_has(name: str) -> None:
+def test_our_suites_cover_all_that_the_simulator_has(name: str) -> None:
     loaded = suite.read(name)
     words, left_out = entrants.all_of(loaded, loaded.criteria, "sim")
     assert words[0] == loaded.head.baseline
@@ -135,7 +135,7 @@ def test_a_suite_of_ours_is_of_all_that_the_simulator_has(name: str) -> None:
         assert len({each.settings[at] for each in contending}) == len(words), one.name
 
 
-def test_a_sender_that_needs_ecn_takes_it_from_nobody_beside_it() -> None:
+def test_the_ecn_of_one_sender_does_not_change_the_flows_beside_it() -> None:
     loaded = suite.read("rfc9743")
     (one,) = loaded.only(("aqm",)).criteria
     ecn = "flow.new.ecn"
@@ -150,7 +150,7 @@ def test_a_sender_that_needs_ecn_takes_it_from_nobody_beside_it() -> None:
     ("other", "says"),
     [("codle", "neither a queue"), ("codel targt 5ms", "targt"), ("tbf", "rate is missing")],
 )
-def test_a_slip_in_what_a_suite_names_is_told(tmp_path: Path, other: str, says: str) -> None:
+def test_a_wrong_name_in_a_suite_is_reported(tmp_path: Path, other: str, says: str) -> None:
     loaded = suite.read(own(tmp_path / "own", '{ of = "goodput" }', other=other))
     with pytest.raises(UserError, match=says):
         entrants.all_of(loaded, loaded.criteria, "sim")
@@ -194,19 +194,21 @@ def test_every_threshold_of_our_suites_names_its_source() -> None:
         ),
     ],
 )
-def test_a_slip_in_a_suite_is_told_with_its_place(tmp_path: Path, claims: str, says: str) -> None:
+def test_an_error_in_a_suite_is_reported_with_its_place(
+    tmp_path: Path, claims: str, says: str
+) -> None:
     with pytest.raises(UserError) as caught:
         suite.read(own(tmp_path / "own", claims))
     assert says in str(caught.value)
     assert "suite.toml" in str(caught.value)
 
 
-def test_a_folder_without_a_suite_is_none(tmp_path: Path) -> None:
+def test_a_folder_without_a_suite_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is not a suite"):
         suite.read(tmp_path)
 
 
-def test_what_is_left_of_a_suite_is_what_was_asked_for() -> None:
+def test_only_runs_the_requested_criteria() -> None:
     loaded = suite.read("rfc7928")
     assert [one.name for one in loaded.only(("6.2", "ecn")).criteria] == ["rtts", "ecn"]
     with pytest.raises(UserError, match=r"no criterion '6\.3'"):
@@ -226,7 +228,7 @@ def test_what_is_left_of_a_suite_is_what_was_asked_for() -> None:
         ("codel variant rfc", "codel limit 83 variant rfc"),
     ],
 )
-def test_every_discipline_has_the_same_buffer_unless_it_says_its_own(
+def test_every_discipline_has_the_same_buffer_unless_it_sets_a_limit(
     words: str, expected: str
 ) -> None:
     assert entrants.with_limit(words, 83) == expected
@@ -246,12 +248,12 @@ def test_red_has_the_parameters_of_its_manual_page_and_the_same_buffer() -> None
         (["codle"], "neither a queue discipline nor"),
     ],
 )
-def test_what_is_no_candidate_is_refused(words: list[str], says: str) -> None:
+def test_an_invalid_candidate_is_refused(words: list[str], says: str) -> None:
     with pytest.raises(UserError, match=says):
         entrants.suite_of(words)
 
 
-def test_the_candidates_say_which_document_they_are_held_against() -> None:
+def test_the_candidates_determine_the_suite() -> None:
     assert entrants.suite_of([]) == "rfc7928"
     assert entrants.suite_of(["fq_codel", "codel target 20ms"]) == "rfc7928"
     assert entrants.suite_of(["reno", "bbr"]) == "rfc9743"
@@ -259,7 +261,7 @@ def test_the_candidates_say_which_document_they_are_held_against() -> None:
         entrants.chosen(suite.read("rfc9743"), ["codel"])
 
 
-def test_a_suite_that_is_added_to_the_folder_is_in(
+def test_a_suite_that_is_added_to_the_folder_is_available(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in suite.names():
@@ -325,7 +327,7 @@ def test_a_claim_holds_or_fails_by_its_whole_interval(cells, claim: Claim, verdi
     assert result.verdict == verdict
 
 
-def test_seeds_that_can_not_tell_are_said_to(cells) -> None:
+def test_undecided_seeds_are_reported(cells) -> None:
     grid, alone = cells
     ratio = claim_results.judge(
         Claim("own_goodput:new", "own_goodput:legacy"),
@@ -410,7 +412,7 @@ def test_an_interval_on_both_sides_of_the_widened_threshold_is_unclear(cells) ->
 
 
 @pytest.mark.parametrize(("lost", "verdict"), [(1.5, "holds"), (1.6, "fails")])
-def test_a_threshold_of_the_baseline_is_widened_by_what_nobody_cares_about(
+def test_a_threshold_of_the_baseline_is_widened_by_a_negligible_difference(
     cells, lost: float, verdict: str
 ) -> None:
     # 0.5 % of the pings, which is more than 2 % of the baseline's 1 %.
@@ -420,7 +422,7 @@ def test_a_threshold_of_the_baseline_is_widened_by_what_nobody_cares_about(
     assert result.verdict == verdict
 
 
-def test_a_seed_in_which_the_legacy_flow_gains_makes_up_for_no_harm(cells) -> None:
+def test_a_seed_in_which_the_legacy_flow_gains_does_not_offset_harm_in_others(cells) -> None:
     # 10 Mbit/s alone: 12 is no loss, 8 is a loss of 20 %. The mean loss is 10 %, not 0.
     seeds = [{"legacy": 12.0}, {"legacy": 8.0}]
     grid, alone = by_hand(cells, seeds, seeds)
@@ -431,7 +433,7 @@ def test_a_seed_in_which_the_legacy_flow_gains_makes_up_for_no_harm(cells) -> No
     assert result.strain == pytest.approx(1)
 
 
-def test_of_two_ends_the_nearer_says_how_near_a_number_is(cells) -> None:
+def test_the_distance_to_a_range_is_that_to_its_nearer_end(cells) -> None:
     # 9 within 5 to 10: 5 / 9 of the lower end, 9 / 10 of the upper end.
     seeds = [{"goodput": 9.0}] * 3
     grid, alone = by_hand(cells, seeds, seeds)
@@ -590,7 +592,7 @@ def test_ctrl_c_keeps_each_criterion_that_had_ended_with_its_page(
     assert not (tmp_path / "out" / "report.html").exists()
 
 
-def test_what_an_engine_has_no_means_for_is_listed_with_its_reason(
+def test_criteria_that_an_engine_can_not_run_are_listed_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from sojourn.engine import registry
@@ -622,7 +624,7 @@ def test_what_an_engine_has_no_means_for_is_listed_with_its_reason(
     assert "no tunnels here" in capsys.readouterr().err
 
 
-def test_the_words_of_a_candidate_are_noted_before_it_runs(
+def test_doubtful_words_of_a_candidate_are_noted_before_it_runs(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*_: object) -> None:
@@ -647,7 +649,7 @@ def test_the_words_of_a_candidate_are_noted_before_it_runs(
         (["bic", "--only", "fairness"], "bic"),
     ],
 )
-def test_wrong_input_is_told_before_anything_is_run(
+def test_wrong_input_is_reported_before_anything_is_run(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -662,7 +664,7 @@ def test_wrong_input_is_told_before_anything_is_run(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_candidate_of_the_suite_that_an_engine_lacks_takes_no_part(
+def test_a_candidate_of_the_suite_that_an_engine_lacks_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -195,7 +195,7 @@ def test_bars_are_as_long_as_the_means_of_the_summary(pair: list[Run]) -> None:
     assert bars == pytest.approx(wanted)
 
 
-def test_whiskers_of_a_share_end_where_it_can_be() -> None:
+def test_whiskers_of_a_share_stay_within_its_bounds() -> None:
     assert sides(0.15, 0.25, 100) == (0.15, 0.25)
     assert sides(99.5, 2, 100) == (2, 0.5)
     assert sides(100.5, 2, 100) == (2, 0), "the mean is above the maximum"
@@ -394,7 +394,7 @@ def test_runs_of_one_comparison_are_asked_about_the_same_link(pair: list[Run]) -
         "long text",
     ],
 )
-def test_odd_runs_draw(shape: Shape, tmp_path: Path) -> None:
+def test_unusual_runs_can_be_drawn(shape: Shape, tmp_path: Path) -> None:
     runs = [synthetic.run(tmp_path / str(i), shape) for i in range(2)]
     drawn = figures.all_for(runs)
     assert {"cdf-sojourn", "bars", "tradeoff"} <= set(drawn)
@@ -513,14 +513,14 @@ def test_figures_leave_pyplot_alone(pair: list[Run]) -> None:
     )
 
 
-def test_an_ending_that_is_no_figure_is_refused_with_those_that_are(tmp_path: Path) -> None:
+def test_an_unknown_file_ending_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(figures.FormatError, match=r"use \.svg, \.png, \.pdf or \.pgf"):
         figures.save(Figure(), tmp_path / "bars.gif")
     with pytest.raises(figures.FormatError, match="without an ending"):
         figures.save(Figure(), tmp_path / "bars")
 
 
-def test_figures_are_named_so_that_a_name_can_be_a_files(tmp_path: Path) -> None:
+def test_names_of_figures_are_valid_file_names(tmp_path: Path) -> None:
     runs = [
         synthetic.run(tmp_path / str(i), Shape(seeds=(1,), label="fq_codel target 5ms/../.. <x>"))
         for i in range(2)

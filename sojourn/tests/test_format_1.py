@@ -30,7 +30,7 @@ def test_the_recordings_are_of_format_1() -> None:
     assert records.FORMAT == 2
 
 
-def test_a_simulation_opens_and_says_what_is_not_recorded() -> None:
+def test_an_old_simulation_opens_and_reports_missing_values() -> None:
     runs = Run.find(COMPARED)
     assert [run.name for run in runs] == ["pfifo limit 100", "fq_codel"]
     for run in runs:
@@ -46,20 +46,20 @@ def test_a_simulation_opens_and_says_what_is_not_recorded() -> None:
         assert document["summary"]["goodput_mbps"]["mean"] > 1
 
 
-def test_its_numbers_are_those_that_0_1_said() -> None:
+def test_its_numbers_equal_those_of_version_0_1() -> None:
     # From `sojourn run --json` of 0.1, fq_codel: over both seeds.
     numbers = sojourn.summary(Run.find(COMPARED)[1]).summary
     assert numbers["probes"][0]["rtt_ms"]["max"]["mean"] == pytest.approx(28.53326)
     assert numbers["queues"][1]["dropped_packets"]["mean"] == 7
 
 
-def test_a_page_of_it_is_written_and_says_so(tmp_path: Path) -> None:
+def test_its_page_is_written_and_reports_missing_values(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert status(["report", str(COMPARED), "-o", str(page)]) == 0
     assert page.read_text().count("not recorded by sojourn 0.1") == 2
 
 
-def test_it_can_be_compared_and_verified(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_old_simulation_can_be_compared_and_verified(capsys: pytest.CaptureFixture[str]) -> None:
     assert status(["compare", str(COMPARED)]) == 0
     assert "pfifo limit 100" in capsys.readouterr().out
     # This test does not decide whether the engine still gives the same numbers.
@@ -91,7 +91,7 @@ def test_a_column_that_it_lacks_is_null_and_a_number_of_another_type_is_cast(
         Run.open(spoilt).table("links", 1)
 
 
-def test_a_newer_one_is_refused_in_a_sentence(
+def test_a_newer_format_is_refused_with_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     newer = Path(shutil.copytree(COMPARED / "fq-codel", tmp_path / "run"))
@@ -103,7 +103,7 @@ def test_a_newer_one_is_refused_in_a_sentence(
     assert "was written by a newer sojourn (0.9)" in capsys.readouterr().err
 
 
-def test_a_column_that_was_added_since_is_null_and_one_that_was_always_there_is_missed(
+def test_a_newer_column_is_null_and_a_missing_older_one_is_an_error(
     tmp_path: Path,
 ) -> None:
     spoilt = Path(shutil.copytree(SINCE, tmp_path / "run"))

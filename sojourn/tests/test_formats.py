@@ -102,14 +102,14 @@ def test_irtt_has_times_delays_and_lost_packets() -> None:
     assert "1 duplicate replies are left out." in measured.notes
 
 
-def test_a_one_way_delay_of_clocks_that_differ_is_not_taken() -> None:
+def test_one_way_delays_of_unsynchronised_clocks_are_not_read() -> None:
     pings = Pings("x")
     pings.add(0, 0, 10.0, -3.0)
     pings.add(1, 1, 10.0, 4000.0)
     assert all(math.isnan(ping.forward_ms) for ping in pings.sent)
 
 
-def test_what_irtt_prints_has_no_times() -> None:
+def test_irtts_text_has_no_times() -> None:
     _, measured = _read("irtt.txt")
     (pings,) = measured.pings
     assert len(pings.sent) == 15
@@ -151,13 +151,13 @@ def test_iperf3_in_both_directions() -> None:
     assert any("4.015 MB in all; the receiver got 3.527 MB" in note for note in measured.notes)
 
 
-def test_a_stream_of_json_says_the_same() -> None:
+def test_a_stream_of_json_gives_the_same_numbers() -> None:
     _, document = _read("iperf3-bidir.json")
     _, lines = _read("iperf3-stream.jsonl")
     assert [stream.delivered for stream in lines.streams] == [s.delivered for s in document.streams]
 
 
-def test_the_intervals_of_iperf3s_server_are_taken_where_they_are() -> None:
+def test_the_intervals_of_iperf3s_server_are_used_if_present() -> None:
     _, measured = _read("iperf3-server-output.json")
     raw = json.loads((FILES / "iperf3-server-output.json").read_text())
     received = raw["end"]["streams"][0]["receiver"]["bytes"]
@@ -168,7 +168,7 @@ def test_the_intervals_of_iperf3s_server_are_taken_where_they_are() -> None:
     assert measured.notes == ["Uploads are what the server received in each interval."]
 
 
-def test_an_upload_of_datagrams_is_less_what_was_lost() -> None:
+def test_an_upload_of_datagrams_excludes_the_lost_ones() -> None:
     _, measured = _read("iperf3-udp.json")
     raw = json.loads((FILES / "iperf3-udp.json").read_text())
     end = raw["end"]["streams"][0]["udp"]
@@ -178,7 +178,7 @@ def test_an_upload_of_datagrams_is_less_what_was_lost() -> None:
     assert stream.delivered[-1] * 8 / stream.t[-1] / 1e6 == pytest.approx(9.7, abs=0.15)
 
 
-def test_what_iperf3_prints_is_the_same_by_three_digits() -> None:
+def test_iperf3s_text_gives_the_same_numbers_with_three_digits() -> None:
     _, measured = _read("iperf3-bidir.txt")
     up, down = measured.streams
     assert (up.direction, _mbps(up)) == ("up", [14.4, 8.34])
@@ -187,7 +187,7 @@ def test_what_iperf3_prints_is_the_same_by_three_digits() -> None:
     assert up.cwnd[1] == pytest.approx(14.1 * 1024)
 
 
-def test_iperf3s_failure_is_a_sentence(tmp_path: Path) -> None:
+def test_a_failure_of_iperf3_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "x.json"
     file.write_text(
         '{"start": {"version": "iperf 3.12"}, "intervals": [], "end": {}, "error": "unable to connect"}'
@@ -320,16 +320,16 @@ def test_the_unit_of_a_column_can_be_given(tmp_path: Path) -> None:
         (["--unit", "DL_bitrate=kbps", "--unit", "rtt=ms", "--unit", "cell=ms"], "nothing is read of its column 'cell'"),
     ],
 )  # fmt: skip
-def test_a_unit_that_is_missing_or_wrong_is_said(
-    words: list[str], says: str, tmp_path: Path
-) -> None:
+def test_a_missing_or_wrong_unit_is_reported(words: list[str], says: str, tmp_path: Path) -> None:
     done = _imported(tmp_path, *words)
     assert isinstance(done.exception, UserError)
     assert says in str(done.exception)
     assert not list(tmp_path.glob("x.*.trace"))
 
 
-def test_a_unit_in_the_name_is_not_overruled_and_other_formats_take_none(tmp_path: Path) -> None:
+def test_a_unit_in_the_name_can_not_be_overruled_and_other_formats_accept_none(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "x.csv"
     file.write_text("time,dl_mbps\n0,1\n1,2\n")
     done = CliRunner().invoke(cli, ["import", str(file), "--unit", "dl_mbps=kbps"])
@@ -373,7 +373,7 @@ def test_a_table_of_a_line_is_traces_and_a_scenario(tmp_path: Path) -> None:
         ("time,dl_mbps\n0,5\n", "fewer than two rows"),
     ],
 )
-def test_a_table_that_is_not_clear_is_refused(text: str, says: str, tmp_path: Path) -> None:
+def test_an_ambiguous_table_is_refused(text: str, says: str, tmp_path: Path) -> None:
     file = tmp_path / "x.csv"
     file.write_text(text)
     with pytest.raises(UserError, match=says):
@@ -460,7 +460,7 @@ def test_quotes_and_control_characters_of_a_file_do_not_break_the_scenario(tmp_p
     assert result.taken == ["up, a: fq_codel"]
 
 
-def test_what_tc_shows_is_a_scenario(tmp_path: Path) -> None:
+def test_the_output_of_tc_becomes_a_scenario(tmp_path: Path) -> None:
     form, texts = _texts("tc-cake.txt")
     assert form == "tc-show"
     toml = texts.files[".toml"]
@@ -496,7 +496,7 @@ def _keys(texts: formats.Texts) -> dict[str, str]:
     return {key: value.strip('"') for key, _, value in (line.partition(" = ") for line in lines)}
 
 
-def test_a_script_of_tc_is_a_scenario_and_the_rest_is_named(tmp_path: Path) -> None:
+def test_a_script_of_tc_becomes_a_scenario_and_unread_lines_are_named(tmp_path: Path) -> None:
     form, texts = _texts("tc-script.sh")
     assert form == "tc-script"
     assert _keys(texts) == {
@@ -511,7 +511,7 @@ def test_a_script_of_tc_is_a_scenario_and_the_rest_is_named(tmp_path: Path) -> N
     _check(texts, tmp_path)
 
 
-def test_netem_is_the_wire_and_a_policing_filter_the_policer(tmp_path: Path) -> None:
+def test_netem_becomes_the_wire_and_a_policing_filter_the_policer(tmp_path: Path) -> None:
     _, texts = _texts("tc-netem.sh")
     keys = _keys(texts)
     assert (keys["up.delay"], keys["up.jitter"], keys["up.loss"]) == ("40ms", "4ms 25%", "0.5%")
@@ -528,7 +528,7 @@ LINE = AccessLine(up_bps=10_000_000, down_bps=50_000_000)
     "words", ["cake", "cake rtt 40ms", "fq_codel", "pie target 20ms", "bfifo limit 30000"]
 )
 @pytest.mark.parametrize("link", [None, "docsis", "pppoe-ptm", "bridged-llcsnap"])
-def test_what_advise_writes_for_tc_is_read_back(
+def test_commands_that_advise_writes_for_tc_are_read_back(
     words: str, link: str | None, tmp_path: Path
 ) -> None:
     line = replace(LINE, link=LINK_LAYERS[link] if link else None)
@@ -557,7 +557,9 @@ def _written(lines: list[str] | None, folder: Path) -> formats.Texts:
     return texts
 
 
-def test_what_advise_writes_for_sqm_and_mikrotik_is_read_back(tmp_path: Path) -> None:
+def test_configurations_that_advise_writes_for_sqm_and_mikrotik_are_read_back(
+    tmp_path: Path,
+) -> None:
     wanted = replace(LINE, link=LINK_LAYERS["docsis"]).wanted("cake rtt 40ms")
     keys = _keys(_written(advice.sqm(wanted, "eth0"), tmp_path))
     assert keys["up.qdisc"] == "cake bandwidth 9500kbit diffserv3 overhead 18 mpu 64 rtt 40ms"
@@ -726,7 +728,7 @@ def test_crusaders_first_version_is_read(tmp_path: Path) -> None:
         (b"\x0a\x08abc\x0d\x03", b"abcabcabca"), (b"\x05\x00a\x0e\x01\x00", b"aaaaa"), (b"\x08\x0cabcd\x0f\x04\0\0\0", b"abcdabcd"),
     ],
 )  # fmt: skip
-def test_copies_of_snappy_may_reach_into_themselves(block: bytes, said: bytes) -> None:
+def test_copies_of_snappy_may_overlap_themselves(block: bytes, said: bytes) -> None:
     from sojourn.formats import crusader
 
     assert crusader._unpacked(block) == said
@@ -877,7 +879,7 @@ def test_a_file_that_is_cut_anywhere_is_read_or_refused(name: str, tmp_path: Pat
             assert str(file) in str(error)
 
 
-def test_import_writes_runs_and_says_what_it_took(
+def test_import_writes_runs_and_reports_what_it_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -38,7 +38,7 @@ def in_flow(line: str, kind: str = "bulk") -> str:
     return hint(WHOLE + LINK + f'[[flow]]\nkind = "{kind}"\n{line}\n')
 
 
-def test_a_key_of_another_table_is_answered_with_that_table() -> None:
+def test_the_hint_for_a_key_of_another_table_names_that_table() -> None:
     assert in_link('rtt = "50 ms"').startswith("rtt belongs to a [[flow]]")
     assert in_flow('delay = "5 ms"').startswith("delay belongs to a link")
     assert in_flow('qdisc = "codel"') == "qdisc is a key of [bottleneck]"
@@ -60,7 +60,7 @@ def test_a_key_of_another_table_is_answered_with_that_table() -> None:
     assert in_link('file = "a.pcapng"') == "file is a key of a [[flow]] of kind capture"
 
 
-def test_what_the_table_itself_has_comes_first() -> None:
+def test_the_hint_prefers_keys_of_the_same_table() -> None:
     assert in_link('queue = "codel"').startswith("did you mean qdisc?")
     assert in_link('Dealy = "1 ms"').startswith("did you mean delay?")
     assert in_flow('fil = "a.pcapng"', "capture").startswith("did you mean file?")
@@ -70,14 +70,14 @@ def test_what_the_table_itself_has_comes_first() -> None:
     assert "limit is a word" not in in_flow("limit = 100")
 
 
-def test_in_the_long_form_the_table_is_link() -> None:
+def test_in_the_long_form_the_hint_names_the_table_link() -> None:
     links = f"[[link]]\n{LINE}"
     assert hint(f'{WHOLE}{links}{FLOW}from = "a"\nto = "b"\nqdisc = "red"\n') == (
         "qdisc is a key of [[link]]"
     )
 
 
-def test_every_key_of_every_table_is_known_in_every_other() -> None:
+def test_every_key_of_every_table_has_a_hint_in_every_other_table() -> None:
     """If a hint guesses the intended key, it names a key of this table, or the table that has the
     key."""
     tables = _core.scenario_keys()
@@ -123,15 +123,13 @@ def test_every_key_of_every_table_is_known_in_every_other() -> None:
         ("sweep", None),
     ],
 )
-def test_an_option_that_is_a_key_is_answered_with_one_that_can_be_set(
-    word: str, key: str | None
-) -> None:
+def test_the_hint_for_an_option_names_a_key_that_can_be_set(word: str, key: str | None) -> None:
     assert dotted_key(word) == key
     if key and "rate" in key:
         assert loads(WHOLE + LINK + FLOW).with_({key: "5 Mbit/s"})
 
 
-def test_a_value_for_a_table_is_answered_with_a_key_of_it() -> None:
+def test_the_hint_for_a_value_in_place_of_a_table_names_a_key_of_it() -> None:
     scenario = loads(WHOLE + LINK + FLOW)
     for key, meant in (("bottleneck.up", "up.rate"), ("record", "record.queue")):
         with pytest.raises(ScenarioError) as refused:
@@ -149,7 +147,9 @@ def test_a_value_for_a_table_is_answered_with_a_key_of_it() -> None:
         (f"[link]\n{LINE}[[link]]\n{LINE}{FLOW}", 2, "[link] is a single table"),
     ],
 )
-def test_one_bracket_for_two_is_answered_where_it_is(text: str, line: int, message: str) -> None:
+def test_the_error_for_one_bracket_instead_of_two_has_its_place(
+    text: str, line: int, message: str
+) -> None:
     with pytest.raises(ScenarioError) as refused:
         loads(WHOLE + text)
     problem = refused.value.problems[0]
@@ -158,7 +158,7 @@ def test_one_bracket_for_two_is_answered_where_it_is(text: str, line: int, messa
     assert f"[[{name}]], in double brackets" in problem.hint
 
 
-def test_two_brackets_for_one_are_answered() -> None:
+def test_two_brackets_instead_of_one_get_a_hint() -> None:
     with pytest.raises(ScenarioError) as refused:
         loads(WHOLE + LINK.replace("[bottleneck]", "[[bottleneck]]") + FLOW)
     assert (
@@ -167,7 +167,7 @@ def test_two_brackets_for_one_are_answered() -> None:
     )
 
 
-def test_sqm_is_named_for_what_it_is() -> None:
+def test_the_hint_for_sqm_explains_what_it_is() -> None:
     with pytest.raises(ScenarioError) as refused:
         loads(WHOLE + LINK + 'qdisc = "sqm"\n' + FLOW)
     (problem,) = refused.value.problems

@@ -95,7 +95,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
         ('delay = "5 ms"', 'delay = "6 ms"'),
     ],
 )
-def test_another_rate_rtt_traffic_or_length_is_no_competitor(old: str, new: str) -> None:
+def test_runs_with_another_rate_rtt_traffic_or_length_do_not_compete(old: str, new: str) -> None:
     text = LINE + UPLOADS
     assert old in text
     mine, other = runs(text, ("pfifo",)), runs(text.replace(old, new), ("fq_codel",))
@@ -107,7 +107,7 @@ def test_another_rate_rtt_traffic_or_length_is_no_competitor(old: str, new: str)
 
 
 @pytest.mark.parametrize("more", ['title = "B"', 'congestion = "reno"', "ecn = true"])
-def test_what_can_be_chosen_competes_whatever_its_title(more: str) -> None:
+def test_runs_that_differ_only_in_choices_compete_whatever_their_titles(more: str) -> None:
     text = LINE + UPLOADS
     changed = text.replace('title = "A line"', more) if "title" in more else f"{text}{more}\n"
     assert len(compare([*runs(text, ("pfifo",)), *runs(changed, ("codel",))]).contests) == 1
@@ -164,7 +164,7 @@ def test_runs_of_the_same_meaning_compete_however_it_is_written(old: str, new: s
     assert sorted(only(judgement).runs) == ["codel", "pfifo"]
 
 
-def test_runs_of_different_traffic_are_told_apart_by_their_titles() -> None:
+def test_runs_of_different_traffic_are_distinguished_by_their_titles() -> None:
     other = (LINE + PING + PAGES).replace("A line", "Pages").replace("4 Mbit/s", "5 Mbit/s")
     compared = [sojourn.run(sojourn.loads(each)) for each in (LINE + UPLOADS, other)]
     judgement = compare(compared)
@@ -179,7 +179,7 @@ def test_runs_of_different_traffic_are_told_apart_by_their_titles() -> None:
     assert "default" not in pages.conditions
 
 
-def test_lines_of_two_rates_are_told_apart_once() -> None:
+def test_lines_of_two_rates_are_distinguished_once() -> None:
     text = LINE + UPLOADS
     judgement = compare(
         [sojourn.run(sojourn.loads(each)) for each in (text, text.replace("4 Mbit/s", "5 Mbit/s"))]
@@ -216,7 +216,7 @@ def test_a_sweep_is_judged_line_by_line() -> None:
 # ----------------------------------------------------------------------------------------- labels
 
 
-def test_runs_are_called_by_what_differs() -> None:
+def test_runs_are_named_by_their_differences() -> None:
     text = LINE + UPLOADS
     other = text.replace("4 Mbit/s", "2 Mbit/s")
     plain = [sojourn.run(sojourn.loads(each)) for each in (text, other)]
@@ -225,7 +225,7 @@ def test_runs_are_called_by_what_differs() -> None:
     assert likeness.labels([plain[0], cured]) == ["pfifo limit 1000", "fq_codel"]
 
 
-def test_reruns_of_the_same_are_called_by_their_folders(tmp_path: Path) -> None:
+def test_reruns_of_the_same_scenario_are_named_by_their_folders(tmp_path: Path) -> None:
     compared = [synthetic.run(tmp_path / name, Shape()) for name in ("monday", "tuesday")]
     assert likeness.labels(compared) == ["pfifo, monday", "pfifo, tuesday"]
     assert likeness.labels([compared[0], compared[0]]) == ["pfifo", "pfifo, again"]
@@ -268,7 +268,7 @@ def test_other_seeds_are_compared_as_independent(tmp_path: Path) -> None:
     assert one.difference == metrics.welch(slow.per_seed("ping_p95"), fast.per_seed("ping_p95"))
 
 
-def test_one_seed_names_nobody_better() -> None:
+def test_one_seed_has_no_winner() -> None:
     judgement = compare(runs(LINE.replace("seeds = 3", "seed = 1") + UPLOADS + PING))
     contest = only(judgement)
     assert (contest.by, contest.winner, contest.samples) == ("one sample", None, 1)
@@ -292,7 +292,7 @@ def test_runs_with_the_same_tables_are_said_to_be_the_same(seeds: int, tmp_path:
     assert not only(compare([compared[0], other])).same
 
 
-def test_seeds_without_luck_are_one_sample() -> None:
+def test_seeds_without_random_draws_are_one_sample() -> None:
     fixed = UPLOADS.replace("uniform 25 ms .. 45 ms", "40 ms").replace("uniform 0 s .. 1 s", "0 s")
     compared = runs(LINE + fixed + PING)
     for summary in sojourn.summary(compared):
@@ -356,7 +356,7 @@ def test_runs_of_which_no_sums_are_known_are_not_said_to_be_the_same(tmp_path: P
     assert only(judge([slow, slow])).same
 
 
-def test_luck_that_both_share_hides_nothing(tmp_path: Path) -> None:
+def test_random_draws_that_both_share_hide_no_difference(tmp_path: Path) -> None:
     # The seeds differ by 50 each, the Runs by 5: Welch's interval covers 0, that of the pairs does
     # not.
     fast = [{"ping": 50.0 * seed, "up": 5, "down": 5} for seed in (1, 2, 3)]
@@ -366,7 +366,7 @@ def test_luck_that_both_share_hides_nothing(tmp_path: Path) -> None:
     assert not metrics.welch([s["ping"] for s in slow], [f["ping"] for f in fast]).excludes_zero
 
 
-def test_an_interval_that_covers_zero_names_nobody_and_marks_nothing(tmp_path: Path) -> None:
+def test_an_interval_that_covers_zero_gives_no_winner_and_no_mark(tmp_path: Path) -> None:
     one = [{"ping": ping, "up": 5, "down": 5} for ping in (100.0, 20.0, 150.0)]
     other = [{"ping": ping, "up": 5, "down": 5} for ping in (30.0, 110.0, 100.0)]
     judgement = judge([made_up(tmp_path, "one", one), made_up(tmp_path, "other", other)])
@@ -391,7 +391,7 @@ def test_fair_queueing_is_not_lost_by_the_p95_of_all_packets(tmp_path: Path) -> 
     )
 
 
-def test_without_a_winner_it_is_said_who_is_better_than_whom(tmp_path: Path) -> None:
+def test_without_a_winner_the_verdict_lists_which_run_is_better_than_which(tmp_path: Path) -> None:
     fast = made_up(tmp_path, "fast", three(ping=20, up=4, down=30))
     middle = made_up(tmp_path, "middle", three(ping=100, up=7, down=30))
     slow = made_up(tmp_path, "slow", three(ping=800, up=10, down=30))
@@ -425,7 +425,7 @@ def test_a_short_delay_at_half_the_goodput_wins_nothing(tmp_path: Path) -> None:
     assert contest.strengths == {"starved": ("ping RTT p95",), "slow": ("goodput at bottleneck",)}
 
 
-def test_a_fifo_that_wins_is_said_to(tmp_path: Path) -> None:
+def test_a_fifo_can_win(tmp_path: Path) -> None:
     fifo = made_up(tmp_path, "pfifo", three(ping=20, up=10, down=30))
     other = made_up(tmp_path, "other", three(ping=80, up=10, down=30), "codel")
     judgement = judge([fifo, other])
@@ -444,7 +444,7 @@ def test_of_several_fifos_the_worst_is_the_baseline(tmp_path: Path) -> None:
     assert contest.baseline == "long"
 
 
-def test_whoever_is_called_better_has_an_interval_without_zero(pair: list[Run]) -> None:
+def test_a_run_is_called_better_only_if_the_interval_excludes_zero(pair: list[Run]) -> None:
     decided = [
         each for each in only(compare(pair)).differences if each.verdict in ("better", "worse")
     ]
@@ -469,7 +469,9 @@ def test_a_run_whose_pings_were_all_lost_is_the_last(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("ping", "verdict"), [(98.02, "alike"), (97.98, "better")])
-def test_two_percent_of_the_larger_are_a_trifle(tmp_path: Path, ping: float, verdict: str) -> None:
+def test_a_difference_below_two_percent_of_the_larger_is_ignored(
+    tmp_path: Path, ping: float, verdict: str
+) -> None:
     # 100 - 98.02 is 1.98 % of 100, and 2.02 % of 98.02.
     slow = made_up(tmp_path, "slow", three(ping=100, up=10, down=30))
     fast = made_up(tmp_path, "fast", three(ping=ping, up=10, down=30))
@@ -477,7 +479,7 @@ def test_two_percent_of_the_larger_are_a_trifle(tmp_path: Path, ping: float, ver
     assert [each.verdict for each in contest.differences if each.key == "ping_p95"] == [verdict]
 
 
-def test_each_run_is_held_against_the_baseline_of_its_own_contest(tmp_path: Path) -> None:
+def test_each_run_is_compared_with_the_baseline_of_its_own_contest(tmp_path: Path) -> None:
     compared = [
         synthetic.run(tmp_path / f"{rate} {qdisc}", Shape(qdisc, rate_bps=rate * 10**6))
         for rate in (10, 20)
@@ -524,7 +526,9 @@ def felt() -> list[quantities.Quantity]:
 
 
 @pytest.mark.parametrize("one", felt(), ids=lambda one: one.key)
-def test_whatever_is_felt_can_win(one: quantities.Quantity, pair: list[Run]) -> None:
+def test_each_quantity_that_users_feel_can_decide(
+    one: quantities.Quantity, pair: list[Run]
+) -> None:
     contest = only(compare(pair))
     won = Difference(
         one.key, one.name, one.unit, one.of, one.role, "fq_codel", "pfifo", 2.0, 3.0, Interval(-1.0, -1.5, -0.5), "better"
@@ -533,7 +537,7 @@ def test_whatever_is_felt_can_win(one: quantities.Quantity, pair: list[Run]) -> 
     assert lines[0].startswith(f"fq_codel wins. Against pfifo: {one.name} from 3.00 to 2.00")
 
 
-def test_the_quality_of_calls_decides_and_is_told_first_with_one_seed_too() -> None:
+def test_the_quality_of_calls_decides_and_is_named_first_even_with_one_seed() -> None:
     text = LINE + UPLOADS + CALL
     judgement = compare(runs(text))
     assert only(judgement).winner == "fq_codel"
@@ -558,7 +562,7 @@ def test_percent_differ_by_points_and_by_no_more_than_a_hundred() -> None:
     )
 
 
-def test_lost_pings_that_got_fewer_are_said(tmp_path: Path) -> None:
+def test_fewer_lost_pings_are_reported(tmp_path: Path) -> None:
     slow = made_up(tmp_path, "slow", three(ping=800, loss=0.025, up=10, down=30))
     fast = made_up(tmp_path, "fast", three(ping=20, loss=0, up=10, down=30))
     price = judge([slow, fast]).sentences()[1]
@@ -578,7 +582,7 @@ def test_goodput_of_up_and_down_are_not_added() -> None:
     assert min(down.means) > 4.0
 
 
-def test_a_rounding_error_is_no_goodput_of_another_way() -> None:
+def test_a_rounding_error_does_not_count_as_goodput_in_the_other_direction() -> None:
     def rest(total: float, here: float) -> float:
         seed, queue = {"goodput_mbps": total}, {"goodput_mbps": here}
         return quantities.QUANTITY["goodput_other"].read(seed, queue)
@@ -609,7 +613,7 @@ def test_fairness_is_among_flows_with_a_congestion_control(
 @pytest.mark.parametrize(
     ("completed", "expected"), [(97.0, ", page completed from 100 to 97"), (98.0, "")]
 )
-def test_the_count_of_transfers_is_told_where_it_differs_by_more_than_two_percent(
+def test_the_count_of_transfers_is_named_if_it_differs_by_more_than_two_percent(
     completed: float, expected: str, pair: list[Run]
 ) -> None:
     times = Difference(
@@ -672,7 +676,7 @@ def test_a_run_without_a_finished_seed_is_refused(tmp_path: Path) -> None:
         compare([empty])
 
 
-def test_of_many_contests_it_is_said_who_wins_how_many(pair: list[Run]) -> None:
+def test_the_verdict_on_many_contests_counts_the_wins(pair: list[Run]) -> None:
     one = only(compare(pair))
     many = [
         dataclasses.replace(one, conditions=f"rate {i}") for i in range(words.MOST_CONTESTS + 1)
@@ -726,13 +730,13 @@ def test_without_a_winner_each_sentence_has_one_fact(tmp_path: Path) -> None:
     )
 
 
-def test_an_interval_tells_when_it_leaves_out_zero() -> None:
+def test_an_interval_knows_whether_it_excludes_zero() -> None:
     assert Interval(1, 0.5, 1.5).excludes_zero
     assert not Interval(1, -0.5, 2.5).excludes_zero
     assert not Interval(1, math.nan, math.nan).excludes_zero
 
 
-def test_a_link_that_polices_is_under_study_where_next_to_nothing_waits(tmp_path: Path) -> None:
+def test_a_policing_link_is_under_study_if_almost_no_packet_waits(tmp_path: Path) -> None:
     text = """
     duration = "4 s"
     warmup = "1 s"

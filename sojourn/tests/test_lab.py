@@ -39,7 +39,7 @@ built = pytest.mark.skipif(
 # -------------------------------------------------------------------------------------------- links
 
 
-def test_a_link_holds_a_whole_state() -> None:
+def test_a_link_contains_the_whole_state() -> None:
     state = Shown('title = "ä < \\"b\\""\n', ("pfifo limit 10", "fq_codel"), "up", 5)
     link = to_link(state)
     assert re.fullmatch(r"1=[\w-]+", link)
@@ -56,12 +56,12 @@ def test_a_link_holds_a_whole_state() -> None:
         ("#1=" + to_link(Shown("x" * 100))[2:-9], "damaged"),
     ],
 )
-def test_a_wrong_link_says_why(link: str, says: str) -> None:
+def test_an_invalid_link_gives_the_reason(link: str, says: str) -> None:
     with pytest.raises(UserError, match=says):
         read_link(link)
 
 
-def test_what_is_endless_when_unpacked_is_refused() -> None:
+def test_a_link_that_unpacks_without_end_is_refused() -> None:
     import base64
 
     squeezed = zlib.compressobj(9, zlib.DEFLATED, -15)
@@ -88,7 +88,7 @@ def test_a_hostile_link_is_refused(body: bytes) -> None:
         read_link(link_of(body))
 
 
-def test_what_a_link_says_is_no_command_to_a_terminal() -> None:
+def test_text_of_a_link_can_not_control_a_terminal() -> None:
     state = read_link(link_of(b'{"text": "a\\n\\u001b]0;x\\u0007", "qdiscs": ["\\u001b[2J"]}'))
     assert state.text == "a\n\N{REPLACEMENT CHARACTER}]0;x\N{REPLACEMENT CHARACTER}"
     assert state.qdiscs == ("\N{REPLACEMENT CHARACTER}[2J",)
@@ -125,7 +125,7 @@ def test_a_lesson_is_not_solved_as_it_begins_and_is_by_its_solution(lesson: Any)
         assert _met(solved, check), check.says
 
 
-def test_a_check_is_said_in_the_unit_in_which_its_number_is_shown() -> None:
+def test_a_check_is_worded_in_the_unit_of_its_number() -> None:
     for check in (check for lesson in lessons() for check in lesson.checks):
         unit, scale = check.shown_in
         bound = (check.below if check.below is not None else check.above or 0.0) * scale
@@ -185,7 +185,7 @@ def _wide(values: Any) -> Any:
 
 @built
 @pytest.mark.skipif(NODE is None, reason="needs node, to run the page's engine")
-def test_the_engine_of_the_page_gives_native_s_tables_on_every_example() -> None:
+def test_the_page_has_the_command_line_s_tables() -> None:
     shortened = dict(_shortened_examples())
     requests = [
         {
@@ -223,7 +223,7 @@ def test_the_engine_of_the_page_gives_native_s_tables_on_every_example() -> None
 
 
 @built
-def test_a_page_is_written_with_the_scenario_that_was_asked_for(tmp_path: Path) -> None:
+def test_a_page_is_written_with_the_given_scenario(tmp_path: Path) -> None:
     page = tmp_path / "lab.html"
     assert status(["lab", "home-uplink", "codel", "cake", "-o", str(page)]) == 0
     text = page.read_text(encoding="utf-8")
@@ -256,7 +256,7 @@ def test_the_text_of_a_link_is_printed(capsys: pytest.CaptureFixture[str]) -> No
         (("--text",), "needs a LINK"),
     ],
 )
-def test_wrong_input_is_told_in_words(
+def test_wrong_input_is_reported_with_an_error(
     words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status(["lab", *words]) == 2
@@ -304,7 +304,7 @@ def shown(browser: Any, page_file: Path) -> Iterator[Lab]:
 
 @built
 @in_a_browser
-def test_the_page_shows_native_s_numbers_and_follows_a_slider(shown: Lab) -> None:
+def test_the_page_shows_the_command_line_s_numbers_and_follows_a_slider(shown: Lab) -> None:
     ours = sojourn.simulate(scenario.loads(lab.start().text), seeds=[1]).summary.summary
     native = ours["probes"][0]["rtt_ms"]["p95"]["mean"]
     assert shown.number("ping RTT, 95th percentile") == pytest.approx(native, rel=0.01)
@@ -338,7 +338,9 @@ def test_a_broken_text_is_shown_with_its_caret_and_the_last_results_stay(shown: 
 
 @built
 @in_a_browser
-def test_a_link_opens_what_was_shown(shown: Opened, browser: Any, page_file: Path) -> None:
+def test_a_link_opens_the_state_that_it_was_copied_from(
+    shown: Opened, browser: Any, page_file: Path
+) -> None:
     shown.after(lambda: shown.page.select_option("#candidates select", "cake"))
     deadline = time.monotonic() + 10
     while "#1=" not in shown.page.url:
@@ -360,7 +362,7 @@ def test_a_link_opens_what_was_shown(shown: Opened, browser: Any, page_file: Pat
     ("link", "says"),
     [("#9=abc", "newer lab"), ("#1=abc", "damaged"), ("#nothing", "is it whole?")],
 )
-def test_a_wrong_link_is_told_and_the_page_is_of_use(
+def test_an_invalid_link_is_reported_and_the_page_works(
     browser: Any, page_file: Path, link: str, says: str
 ) -> None:
     shown = Lab(browser, page_file, link)
@@ -410,9 +412,7 @@ ends a worker that is silent for 8 s, so the test waits only for one."""
 
 @built
 @in_a_browser
-def test_a_worker_that_gives_no_sign_is_ended_and_the_page_goes_on(
-    browser: Any, page_file: Path
-) -> None:
+def test_a_silent_worker_is_ended_and_the_page_continues(browser: Any, page_file: Path) -> None:
     shown = Lab(browser, page_file)
     shown.page.add_init_script(_DEAF)
     shown.page.reload()
@@ -430,7 +430,7 @@ def test_a_worker_that_gives_no_sign_is_ended_and_the_page_goes_on(
 
 @built
 @in_a_browser
-def test_what_only_a_kernel_has_is_refused_kindly(browser: Any, page_file: Path) -> None:
+def test_features_of_kernels_alone_are_refused_with_a_hint(browser: Any, page_file: Path) -> None:
     text = lab.start().text.replace('kind      = "bulk"', 'kind      = "bulk"\ncongestion = "cdg"')
     shown = Lab(browser, page_file, f"#{to_link(Shown(text))}")
     shown.page.wait_for_selector(".problem")
@@ -457,7 +457,7 @@ def test_every_lesson_is_solved_by_its_own_solution_in_the_page(shown: Lab) -> N
 @built
 @in_a_browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_on_a_phone_nothing_is_wider_than_the_screen_and_all_has_a_name(
+def test_on_a_phone_nothing_is_wider_than_the_screen_and_every_control_has_a_name(
     browser: Any, page_file: Path, scheme: str
 ) -> None:
     shown = Lab(

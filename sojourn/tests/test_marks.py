@@ -60,7 +60,7 @@ def run(settings: dict[str, object]) -> sojourn.Simulated:
         ("reno", "cake"),
     ],
 )
-def test_the_last_ack_tells_of_every_mark_that_a_queue_made(congestion: str, qdisc: str) -> None:
+def test_the_last_ack_reports_every_mark_that_a_queue_made(congestion: str, qdisc: str) -> None:
     made = run({"flow.told.congestion": congestion, "link.narrow.qdisc": qdisc})
     assert made.table("transfers").height == 1
     drops = made.table("drops")
@@ -79,7 +79,7 @@ def test_the_last_ack_tells_of_every_mark_that_a_queue_made(congestion: str, qdi
     assert last["accecn_ceb"][0] == marked["payload_bytes"].sum() % WRAPS
 
 
-def test_without_a_queue_that_marks_no_ack_tells_of_marks() -> None:
+def test_without_a_marking_queue_no_ack_reports_marks() -> None:
     made = run({"link.first.qdisc": "pfifo", "link.narrow.qdisc": "pfifo limit 1000"})
     counters = made.table("headers").filter(pl.col("reply") == 1)["accecn_ceb"]
     assert set(counters.drop_nulls().to_list()) == {0}

@@ -19,7 +19,7 @@ from sojourn.records import TABLES
 from sojourn.records.schema import ON_REQUEST
 
 
-def test_utilisation_is_bits_on_the_wire_over_bits_that_fitted() -> None:
+def test_utilisation_is_bits_on_the_wire_over_the_link_s_capacity() -> None:
     assert metrics.utilisation(wire_bytes=1_250_000, capacity_bits=20_000_000) == 0.5
 
 
@@ -69,7 +69,7 @@ def test_one_seed_has_a_mean_and_no_interval() -> None:
     assert math.isnan(found["ci95"])
 
 
-def test_seeds_that_can_not_say_are_left_out_of_the_mean() -> None:
+def test_seeds_without_a_value_are_left_out_of_the_mean() -> None:
     assert metrics.mean_ci95([math.nan, 2.0, 4.0])["mean"] == 3.0
     assert math.isnan(metrics.mean_ci95([math.nan])["mean"])
 
@@ -198,7 +198,7 @@ def test_a_cause_that_one_seed_lacks_counts_as_zero_there() -> None:
     assert merged["early"]["mean"] == 1.0
 
 
-def test_json_has_null_for_what_can_not_be_said(tmp_path: Path) -> None:
+def test_json_has_null_for_unknown_values(tmp_path: Path) -> None:
     found = json.loads(metrics.summary(small_run(tmp_path / "run", seeds=(1,))).to_json())
     assert found["runs"][0]["flows"][2]["rtt_ms"]["mean"] is None
     assert found["summary"]["jain"]["ci95"] is None
@@ -257,7 +257,7 @@ def test_transfers_count_when_they_began_after_the_warm_up(tmp_path: Path) -> No
     )
 
 
-def test_the_small_run_is_what_it_says(tmp_path: Path) -> None:
+def test_the_small_run_is_as_described(tmp_path: Path) -> None:
     links = small_run(tmp_path / "run").table("links", seed=1)
     assert links["capacity_bits"].item() == 10 * MBIT * 8
     assert links["sojourn_max_ns"].item() == 30 * MS

@@ -127,7 +127,7 @@ def measured(run: Callable[[], Run]) -> Run:
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("qdisc", ["pfifo limit 40", "bfifo limit 60000"])
-def test_sojourn_and_goodput_are_the_simulator_s(qdisc: str, tmp_path: Path) -> None:
+def test_sojourn_and_goodput_equal_the_simulator_s(qdisc: str, tmp_path: Path) -> None:
     scenario = loads(DUMBBELL).with_({"bottleneck.qdisc": qdisc})
     kernel, simulator = (
         measured(
@@ -152,7 +152,7 @@ def test_sojourn_and_goodput_are_the_simulator_s(qdisc: str, tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("here")
-def test_the_taps_and_the_kernel_s_counters_tell_the_same(tmp_path: Path) -> None:
+def test_the_taps_and_the_kernel_s_counters_agree(tmp_path: Path) -> None:
     """Properties that do not depend on the machine's load: conservation of packets, and the size of
     the full queue."""
     text = DUMBBELL.replace("pfifo limit 40", "bfifo limit 60000")
@@ -206,7 +206,7 @@ def test_progress_is_the_time_that_has_passed() -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_a_run_that_is_given_up_ends() -> None:
+def test_a_cancelled_run_ends() -> None:
     with pytest.raises(protocol.Cancelled):
         netns.Netns().tables(loads(DUMBBELL).realise(1), lambda now: now < S)
 
@@ -250,7 +250,7 @@ def test_every_discipline_of_a_plan_is_tried() -> None:
     assert "stab overhead -14 htb" in tried["htb"]
 
 
-def test_without_netem_it_is_said_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_netem_the_error_says_what_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
     def refusal(_: namespaces.Way, line: str) -> str | None:
         return "Specified qdisc kind is unknown." if "netem" in line else None
 
@@ -289,7 +289,7 @@ def test_a_discipline_is_the_same_elsewhere(words: str) -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_what_is_asked_in_one_namespace_is_answered_as_in_one_each() -> None:
+def test_trials_in_one_namespace_give_the_results_of_separate_ones() -> None:
     there = namespaces.way()
     lines = [
         *("qdisc add dev t0 root pfifo limit 10", "qdisc add dev t0 root no_such_kind"),
@@ -305,7 +305,7 @@ def test_what_is_asked_in_one_namespace_is_answered_as_in_one_each() -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_what_this_kernel_lacks_is_refused_in_its_words() -> None:
+def test_features_that_this_kernel_lacks_are_refused_with_its_own_error() -> None:
     absent = (namespaces.lacks() or "").split(", ")
     # Disciplines newer than the kernel are refused before tc runs.
     kinds = [words for words in namespaces.TYPICAL if words.split()[0] in {*absent} - {"dualpi2"}]
@@ -333,7 +333,7 @@ def test_what_this_kernel_lacks_is_refused_in_its_words() -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_everything_missing_is_told_at_once_on_the_command_line(tmp_path: Path) -> None:
+def test_everything_missing_is_reported_at_once_on_the_command_line(tmp_path: Path) -> None:
     absent = (namespaces.lacks() or "").split(", ")
     if "codel" not in absent or "vegas" not in absent:
         pytest.skip("this kernel has codel or vegas")
@@ -350,7 +350,7 @@ def test_everything_missing_is_told_at_once_on_the_command_line(tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("user_namespaces")
-def test_without_root_and_user_namespaces_it_says_so(tmp_path: Path) -> None:
+def test_without_root_and_user_namespaces_the_error_says_so(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.toml"
     scenario.write_text(DUMBBELL)
     # The kernel allows only the user's own namespace.
@@ -376,7 +376,7 @@ def test_without_root_and_user_namespaces_it_says_so(tmp_path: Path) -> None:
     assert "not ready here: network namespaces can't be made here" in listed.stdout
 
 
-def test_a_missing_program_is_told_by_its_package(
+def test_a_missing_program_is_named_with_its_package(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(namespaces, "PATH", str(tmp_path))
@@ -677,7 +677,7 @@ def test_a_program_that_was_held_up_is_not_trusted() -> None:
     assert real_time.lateness(np.array([], dtype=np.int64), 0, 3 * S) == (0, 0)
 
 
-def test_a_module_that_is_set_otherwise_is_told(
+def test_a_module_with_another_setting_is_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(namespaces, "MODULES", tmp_path)

@@ -85,7 +85,7 @@ def nodes(drawn: ET.Element) -> dict[str, tuple[float, float]]:
     return dict(zip(words[len(words) - len(places) :], places, strict=True))
 
 
-def test_who_sends_what_across_which_queues_is_said_of_each_entry() -> None:
+def test_each_entry_of_flows_is_described_with_its_path() -> None:
     assert notebook.senders(sojourn.scenario.loads(SCENARIO)) == [
         "bulk.1 to bulk.2: bulk, net → home across down",
         "ping: ping, home → net across up",
@@ -106,7 +106,7 @@ def test_a_scenario_shows_its_topology_links_and_flows() -> None:
     assert rows == [["flows", "kind", "count"], ["bulk", "bulk", "2"], ["ping", "ping", "1"]]
 
 
-def test_nodes_are_as_far_as_their_links_and_none_lies_on_another() -> None:
+def test_nodes_are_as_far_apart_as_their_links_and_do_not_overlap() -> None:
     places = nodes(shown(sojourn.loads(GRAPH)))
     assert set(places) == {"a", "b", "c", "router"}
     assert places["a"][0] < places["router"][0] < places["c"][0]
@@ -129,7 +129,7 @@ def test_forty_links_are_drawn_and_more_are_not() -> None:
     assert notebook.drawn(ring(41)) == ""
 
 
-def test_links_between_the_same_nodes_lie_apart() -> None:
+def test_links_between_the_same_nodes_are_drawn_apart() -> None:
     text = GRAPH.replace('from = "b"', 'from = "a"')
     drawn = ET.fromstring(notebook.drawn(sojourn.loads(text)))
     arrows = [each.attrib["d"] for each in drawn.findall("path")]

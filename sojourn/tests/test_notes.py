@@ -35,7 +35,7 @@ def notes(scenario: Scenario) -> list[tuple[str, int | None, str]]:
         ('tcp = { fast_recovery = "tahoe" }', "tcp.fast_recovery", "SACK shows"),
     ],
 )
-def test_what_of_a_flow_has_no_effect_is_noted(lines: str, key: str, message: str) -> None:
+def test_keys_of_a_flow_without_effect_are_noted(lines: str, key: str, message: str) -> None:
     (note,) = loads(HEAD + FLOW + lines).notes
     assert note.dotted == f"flow.0.{key}"
     assert message in note.message
@@ -54,7 +54,7 @@ def test_what_of_a_flow_has_no_effect_is_noted(lines: str, key: str, message: st
         'profile = "ns2"\ntcp = { fast_recovery = "tahoe" }',
     ],
 )
-def test_what_of_a_flow_has_an_effect_is_not_noted(lines: str) -> None:
+def test_keys_of_a_flow_with_an_effect_are_not_noted(lines: str) -> None:
     assert loads(HEAD + FLOW + lines).notes == ()
 
 
@@ -77,13 +77,13 @@ def test_what_of_a_flow_has_an_effect_is_not_noted(lines: str) -> None:
         ('up.rate = "unlimited"\nup.qdisc = "codel"\nup.shaper = "htb rate 1mbit"', []),
     ],
 )
-def test_what_of_a_link_has_no_effect_is_noted_once(lines: str, keys: list[str]) -> None:
+def test_keys_of_a_link_without_effect_are_noted_once(lines: str, keys: list[str]) -> None:
     scenario = loads(HEAD + lines + "\n" + FLOW)
     assert [note.dotted for note in scenario.notes] == [f"bottleneck.{key}" for key in keys]
     assert all("changes nothing" in note.message for note in scenario.notes)
 
 
-def test_recorded_frames_leave_nothing_to_their_model() -> None:
+def test_keys_of_the_frame_model_beside_recorded_frames_are_noted() -> None:
     video = '[[flow]]\nkind = "video"\nframes = [["0 s", "9 kB"]]\nrepeat = "40 ms"\ngop = 9\n'
     assert notes(loads(HEAD + video)) == [
         ("flow.0.gop", 10, "gop changes nothing: the frames are recorded")
@@ -112,7 +112,7 @@ def test_a_key_that_some_point_of_a_sweep_needs_is_not_noted() -> None:
     assert notes(loads(HEAD + ways + FLOW + sweep)) == []
 
 
-def test_a_note_goes_with_what_it_was_about() -> None:
+def test_a_note_disappears_with_its_cause() -> None:
     late = loads(HEAD + "overtake = true\n" + FLOW + 'start = "20 s"\n')
     assert [note.line for note in late.notes] == [9, 6]
     assert late.with_(duration="60 s").notes == late.notes[1:]

@@ -94,7 +94,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("sizes", "why"), WRONG)
-def test_what_is_wrong_with_a_distribution_is_told_with_its_place(
+def test_an_error_in_a_distribution_is_reported_with_its_place(
     tmp_path: Path, sizes: str, why: str
 ) -> None:
     (tmp_path / "bad.csv").write_text("10 0.1\nten 0.2\n")
@@ -203,7 +203,7 @@ def test_pcap_of_either_order_and_unit_is_read(
     ]  # fmt: skip
 
 
-def test_what_is_wrong_with_a_capture_is_told_with_its_place(tmp_path: Path) -> None:
+def test_an_error_in_a_capture_is_reported_with_its_place(tmp_path: Path) -> None:
     capture(tmp_path)
     good = (tmp_path / "sent.pcapng").read_bytes()
     (tmp_path / "cut.pcapng").write_bytes(good[:-10])

@@ -74,13 +74,15 @@ def test_an_output_names_its_schema_and_has_its_shape(
     shapes.check(schema, whole)
 
 
-def test_so_has_a_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_output_of_a_sweep_has_its_shape(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "s.toml").write_text(SCENARIO + '[sweep]\n"bottleneck.qdisc" = ["codel", "red"]\n')
     shapes.check("sweep", printed(["run", str(tmp_path / "s.toml"), "--json", "-q"], capsys))
 
 
 @pytest.mark.usefixtures("_undrawn")
-def test_so_have_a_comparison_and_a_verification(
+def test_the_outputs_of_a_comparison_and_a_verification_have_their_shapes(
     scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept = str(tmp_path / "kept")
@@ -119,7 +121,7 @@ def test_a_schema_has_the_fields_in_order_and_what_their_docstrings_say() -> Non
     assert list(numbers["properties"]) == ["mean", "max"]
 
 
-def test_no_other_word_takes_a_schema(capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_words_of_list_take_no_schema(capsys: pytest.CaptureFixture[str]) -> None:
     assert status(["list", "schemas", "nope"]) == 2
     assert "'nope' is not a schema" in capsys.readouterr().err
     assert status(["list", "qdiscs", "run"]) == 2

@@ -55,7 +55,7 @@ def columns(scenario: Scenario, seed: int = 1) -> _core.SeedTables:
 
 
 @pytest.mark.parametrize("name", ["codel-ecn", "codel-noecn", "codel-bql"])
-def test_codel_of_one_s_own_decides_as_ours_and_linux_s(name: str) -> None:
+def test_a_user_written_codel_makes_the_decisions_of_ours_and_linux_s(name: str) -> None:
     recording = Recording.load(RECORDINGS / f"{name}.parquet")
     params = recording.link.qdisc.params
     words = f"limit {params['limit']} ecn {int(bool(params['ecn']))}"
@@ -66,7 +66,7 @@ def test_codel_of_one_s_own_decides_as_ours_and_linux_s(name: str) -> None:
     assert decisions.compare(recording.by(own)).agrees
 
 
-def test_codel_of_one_s_own_is_short() -> None:
+def test_a_user_written_codel_is_short() -> None:
     lines = [
         line for line in CODEL.read_text().split("class CoDel")[1].splitlines() if line.strip()
     ]
@@ -180,7 +180,7 @@ METHODS = (
 """`tree` loops 2000 times, which makes 20 million calls."""
 
 
-def test_what_fails_ends_as_a_sentence_with_its_line(tmp_path: Path) -> None:
+def test_a_failure_in_own_code_gives_an_error_with_its_line(tmp_path: Path) -> None:
     # One class has all cases, so it is compiled once.
     cases = "\n".join(f"if self.case == {i}:\n    {body}" for i, (body, _) in enumerate(FAILURES))
     source = dequeuing(f"{cases}\nreturn PASS", FIELDS) + METHODS
@@ -197,7 +197,7 @@ def test_what_fails_ends_as_a_sentence_with_its_line(tmp_path: Path) -> None:
     columns(scenario(tmp_path, source, "own.py:Mine case 99"))
 
 
-def test_an_answer_that_makes_no_sense_ends_as_a_sentence(tmp_path: Path) -> None:
+def test_an_invalid_answer_of_own_code_gives_an_error(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"own.py: Mine.dequeue answered 7 at 0\.\d+ s"):
         columns(scenario(tmp_path, dequeuing("return 7"), "own.py:Mine"))
     emptied = DRR.replace("while True:", "while False:").replace(
@@ -230,7 +230,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("source", "why"), REFUSED)
-def test_what_is_not_of_the_language_is_refused_with_its_line(source: str, why: str) -> None:
+def test_code_outside_of_the_language_is_refused_with_its_line(source: str, why: str) -> None:
     with pytest.raises(UserError) as raised:
         language.read(source, "own.py", "Mine", "")
     assert why in raised.value.problem
@@ -326,7 +326,9 @@ REFUSED_BY_KIND = [
 
 
 @pytest.mark.parametrize(("source", "why"), REFUSED_BY_KIND)
-def test_what_python_would_find_in_the_run_is_refused_with_its_line(source: str, why: str) -> None:
+def test_errors_that_python_finds_at_run_time_are_refused_with_their_line(
+    source: str, why: str
+) -> None:
     with pytest.raises(UserError) as raised:
         language.read(source, "own.py", "Mine", "")
     assert why in raised.value.problem
@@ -365,7 +367,7 @@ LARGE = [
 
 
 @pytest.mark.parametrize("source", LARGE, ids=range(len(LARGE)))
-def test_what_would_take_for_ever_is_refused_at_once(source: str) -> None:
+def test_code_that_would_never_end_is_refused_at_once(source: str) -> None:
     before = time.process_time()
     with pytest.raises(UserError) as raised:
         language.read(source, "own.py", "Mine", "")
@@ -418,7 +420,7 @@ def test_a_function_need_not_end_where_numba_asks_for_an_end(tmp_path: Path) -> 
             columns(scenario(tmp_path, source, "own.py:Mine"))
 
 
-def test_what_is_refused_says_its_place_in_the_scenario(tmp_path: Path) -> None:
+def test_the_error_of_refused_code_names_its_place_in_the_scenario(tmp_path: Path) -> None:
     with pytest.raises(UserError) as raised:
         columns(scenario(tmp_path, DRR, "own.py:Fair queues 100000"))
     said = str(raised.value)
@@ -447,7 +449,7 @@ SUMS = [
     ],
     ids=["some", "more"],
 )
-def test_whole_numbers_are_python_s_or_a_failure(numbers: list[int]) -> None:
+def test_whole_numbers_compute_as_in_python_or_fail(numbers: list[int]) -> None:
     """One class has all operations on all pairs. Its field `case` selects the operation, and `got`
     is the result."""
     cases = "".join(
@@ -545,14 +547,14 @@ def test_a_worker_runs_what_it_is_sent(tmp_path: Path, monkeypatch: pytest.Monke
     assert ran.packed == seed_source.make(sim, realised, about, lambda _: True).packed
 
 
-def test_linux_refuses_it_in_a_sentence(tmp_path: Path) -> None:
+def test_linux_refuses_own_code_with_an_error(tmp_path: Path) -> None:
     loaded = scenario(tmp_path, DRR, "own.py:Fair")
     command = loaded.realise(1).links[0].qdisc.command
     with pytest.raises(UserError, match=r"own\.py:Fair is Python, which no kernel runs"):
         command()
 
 
-def test_without_numba_a_sentence_says_what_to_install(tmp_path: Path) -> None:
+def test_without_numba_the_error_says_what_to_install(tmp_path: Path) -> None:
     scenario(tmp_path, DRR, "own.py:Fair")
     script = (
         "import sys, importlib.metadata\n"
@@ -575,7 +577,7 @@ def test_without_numba_a_sentence_says_what_to_install(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_command_line_takes_it_wherever_a_discipline_stands(
+def test_the_command_line_accepts_own_code_wherever_it_accepts_a_discipline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from sojourn.cli import status

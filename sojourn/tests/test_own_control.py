@@ -53,7 +53,7 @@ def run(loaded: Scenario, seed: int = 1) -> sojourn.Simulated:
     [(RENO, "cc.py:Reno", "reno"), (CUBIC, "cc.py:Cubic", "cubic")],
     ids=["reno", "cubic"],
 )
-def test_one_of_one_s_own_sends_each_packet_as_ours_does(
+def test_a_user_written_control_sends_the_same_packets_as_ours(
     tmp_path: Path, source: str, own: str, native: str, qdisc: str
 ) -> None:
     ours = run(scenario(tmp_path, source, native, qdisc))
@@ -65,7 +65,7 @@ def test_one_of_one_s_own_sends_each_packet_as_ours_does(
 
 
 @pytest.mark.parametrize("source", [RANDOM, RANDOM_RATES], ids=["acks", "rates"])
-def test_what_is_sent_arrives_whatever_it_sets(tmp_path: Path, source: str) -> None:
+def test_all_data_arrive_whatever_own_code_sets(tmp_path: Path, source: str) -> None:
     for seed in range(1, 6):
         made = run(scenario(tmp_path, source, "cc.py:Random"), seed)
         for row in made.table("links").rows(named=True):
@@ -124,7 +124,7 @@ def alone(tmp_path: Path, source: str, control: str, duration: str = "10 s") -> 
     return sojourn.load(tmp_path / "cc.toml")
 
 
-def test_samples_are_what_the_path_delivers(tmp_path: Path) -> None:
+def test_delivery_rate_samples_equal_the_rate_of_the_path(tmp_path: Path) -> None:
     # The round trip is 40 ms plus the transmission of some of the ten segments. The receiver
     # acknowledges every second segment.
     loaded = alone(tmp_path, DELIVERIES, "cc.py:Deliveries", "4 s")
@@ -137,7 +137,9 @@ def test_samples_are_what_the_path_delivers(tmp_path: Path) -> None:
         run(loaded.with_({"flow.new.congestion": "cc.py:Deliveries window 100 slowest 9700000"}))
 
 
-def test_one_that_goes_by_the_rate_fills_the_path_and_no_buffer(tmp_path: Path) -> None:
+def test_a_user_written_control_by_delivery_rate_fills_the_path_and_no_buffer(
+    tmp_path: Path,
+) -> None:
     def numbers(control: str, **changes: object) -> tuple[float, float]:
         loaded = alone(tmp_path, RATE, control, "30 s").with_(changes)
         said = run(loaded).summary.summary
@@ -153,7 +155,7 @@ def test_one_that_goes_by_the_rate_fills_the_path_and_no_buffer(tmp_path: Path) 
     assert numbers("cubic", **lossy)[0] < 0.7 * goodput
 
 
-def test_one_that_goes_by_the_rate_gives_way_to_its_own(tmp_path: Path) -> None:
+def test_flows_of_a_control_by_delivery_rate_share_the_link(tmp_path: Path) -> None:
     loaded = alone(tmp_path, RATE, "cc.py:Rate", "60 s").with_({"flow.new.count": 2})
     flows = run(loaded).summary.summary["flows"]
     shares = [flow["goodput_mbps"]["mean"] for flow in flows[:2]]
@@ -179,7 +181,7 @@ FAILURES = [
 ]
 
 
-def test_what_fails_ends_as_a_sentence_with_its_line(tmp_path: Path) -> None:
+def test_a_failure_in_own_code_gives_an_error_with_its_line(tmp_path: Path) -> None:
     cases = "\n".join(f"if self.case == {i}:\n    {body}" for i, (body, _) in enumerate(FAILURES))
     source = acking(cases, "case: int = 0\n    x: int = 0")
     for i, (body, why) in enumerate(FAILURES):
@@ -202,9 +204,7 @@ def test_what_fails_ends_as_a_sentence_with_its_line(tmp_path: Path) -> None:
         ("self.pacing_rate = -8", "pacing_rate to -8"),
     ],
 )
-def test_a_window_that_makes_no_sense_ends_as_a_sentence(
-    tmp_path: Path, body: str, what: str
-) -> None:
+def test_an_invalid_window_of_own_code_gives_an_error(tmp_path: Path, body: str, what: str) -> None:
     source = acking(body, "pacing_rate: int = 0")
     with pytest.raises(UserError, match=rf"cc.py: Mine.on_ack set {what} at 0\.\d+ s"):
         run(scenario(tmp_path, source, "cc.py:Mine"))
@@ -237,13 +237,13 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("source", "why"), REFUSED)
-def test_what_is_not_of_the_language_is_refused_with_its_line(source: str, why: str) -> None:
+def test_code_outside_of_the_language_is_refused_with_its_line(source: str, why: str) -> None:
     with pytest.raises(UserError) as raised:
         language.read(source, "cc.py", "Mine", "")
     assert why in raised.value.problem
 
 
-def test_a_discipline_is_no_congestion_control_nor_the_other_way(tmp_path: Path) -> None:
+def test_a_discipline_is_refused_as_a_congestion_control_and_the_reverse(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"cc.py:Reno is a congestion control, not a discipline"):
         run(scenario(tmp_path, RENO, "reno", "cc.py:Reno"))
     codel = (examples.FOLDER / "own_codel.py").read_text()
@@ -251,7 +251,7 @@ def test_a_discipline_is_no_congestion_control_nor_the_other_way(tmp_path: Path)
         run(scenario(tmp_path, codel, "cc.py:CoDel"))
 
 
-def test_a_file_that_is_not_there_is_told_with_its_place(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_with_its_place(tmp_path: Path) -> None:
     text = SCENARIO.replace("CONTROL", "absent.py:Reno").replace("QDISC", "pfifo")
     (tmp_path / "cc.toml").write_text(text)
     with pytest.raises(UserError, match=r"can't read 'absent.py'") as raised:
@@ -313,7 +313,7 @@ def test_a_worker_runs_what_it_is_sent(tmp_path: Path, monkeypatch: pytest.Monke
     assert ran.packed == seed_source.make(sim, realised, about, lambda _: True).packed
 
 
-def test_no_kernel_runs_it(tmp_path: Path) -> None:
+def test_no_kernel_runs_own_code(tmp_path: Path) -> None:
     from sojourn.engine.kernel.plan import fits
     from sojourn.engine.registry import find
 
@@ -323,7 +323,7 @@ def test_no_kernel_runs_it(tmp_path: Path) -> None:
         find("kernel").check(loaded.realise(1))
 
 
-def test_the_command_line_takes_it_wherever_a_congestion_control_stands(
+def test_the_command_line_accepts_own_code_wherever_it_accepts_a_congestion_control(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from sojourn.cli import status

@@ -69,7 +69,7 @@ def test_a_class_competes_and_is_called_by_its_name_and_settings(tmp_path: Path)
     assert "5000000" not in said
 
 
-def test_a_time_that_only_the_scenario_says_has_its_unit(tmp_path: Path) -> None:
+def test_a_time_that_only_the_scenario_states_has_its_unit(tmp_path: Path) -> None:
     every = "mine.py:Late target 5000000 least 1500000 room 9000"
     runs = [made(tmp_path / "a", every), made(tmp_path / "b", "pfifo limit 1000")]
     assert names(*runs) == [
@@ -81,7 +81,7 @@ def test_a_time_that_only_the_scenario_says_has_its_unit(tmp_path: Path) -> None
     assert "Late target 5ms" in names(made(tmp_path / "c", plain, plain), runs[1])
 
 
-def test_classes_of_one_name_in_two_files_are_called_with_their_files(tmp_path: Path) -> None:
+def test_classes_of_the_same_name_are_named_with_their_files(tmp_path: Path) -> None:
     both = ["mine.py:Late", "a/mine.py:Late"]
     runs = [made(tmp_path / str(i), words, words) for i, words in enumerate(both)]
     assert set(names(*runs)) == set(both)
@@ -89,7 +89,7 @@ def test_classes_of_one_name_in_two_files_are_called_with_their_files(tmp_path: 
     assert shortened(["x.py:red", "x.py:Late"]) == {"x.py:red": "x.py:red", "x.py:Late": "Late"}
 
 
-def test_a_file_that_changed_is_another_choice(tmp_path: Path) -> None:
+def test_a_changed_file_competes_with_the_former_one(tmp_path: Path) -> None:
     changed = LATE.replace("20 * MS", "10 * MS")
     runs = [
         made(tmp_path / "old", "mine.py:Late", "mine.py:Late"),
@@ -120,7 +120,7 @@ def sweep(path: Path, code: str = LATE) -> list[Run]:
     ]
 
 
-def test_in_a_sweep_too(tmp_path: Path) -> None:
+def test_own_code_competes_in_a_sweep(tmp_path: Path) -> None:
     runs = sweep(tmp_path)
     found = compare(runs)
     assert [len(contest.runs) for contest in found.contests] == [2, 2]
@@ -141,7 +141,7 @@ def test_in_a_sweep_too(tmp_path: Path) -> None:
     assert "mine.py default" not in page
 
 
-def test_of_two_sweeps_a_file_that_changed_is_told_by_its_sum(tmp_path: Path) -> None:
+def test_in_two_sweeps_a_changed_file_is_named_with_its_hash(tmp_path: Path) -> None:
     old = sweep(tmp_path / "old")[1::2]
     new = sweep(tmp_path / "new", LATE.replace("7", "8"))[1::2]
     contests = compare([*old, *new]).contests
@@ -166,7 +166,7 @@ def test_a_congestion_control_competes() -> None:
     assert both[0] == both[1]
 
 
-def test_a_flow_called_code_is_no_choice() -> None:
+def test_a_flow_named_code_does_not_count_as_a_choice() -> None:
     assert not is_choice("flow.code.rtt")
     assert is_choice("flow.code.congestion")
     assert is_choice("bottleneck.up.qdisc")

@@ -120,7 +120,7 @@ def test_every_figure_of_some_runs_is_drawn_for_a_paper(pair: list[Run]) -> None
 
 
 @pytest.mark.parametrize("paper", [figures.ONE_COLUMN, figures.TWO_COLUMNS])
-def test_no_word_runs_out_of_the_figure(pair: list[Run], paper: figures.Paper) -> None:
+def test_no_text_is_cut_at_the_edge_of_the_figure(pair: list[Run], paper: figures.Paper) -> None:
     for name, figure in figures.all_for(pair, paper=paper).items():
         FigureCanvasAgg(figure)
         figure.draw_without_rendering()
@@ -139,7 +139,7 @@ def test_no_word_runs_out_of_the_figure(pair: list[Run], paper: figures.Paper) -
             assert inside, (name, word.get_text())
 
 
-def test_pgf_without_latex_is_refused_in_a_sentence(
+def test_pgf_without_latex_is_refused_with_an_error(
     pair: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

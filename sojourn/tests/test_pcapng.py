@@ -89,7 +89,7 @@ def test_another_reader_finds_each_packet_that_left_a_queue(lossy: Run) -> None:
     assert Counter(packet.p for _, packet in packets).keys() == {1, 6, 17}
 
 
-def test_segments_say_what_the_sender_said(lossy: Run) -> None:
+def test_segments_carry_the_sender_s_numbers(lossy: Run) -> None:
     rows = lossy.table("headers", 1).iter_rows(named=True)
     seen: Counter[str] = Counter()
     for (_, packet), row in zip(_packets(capture(lossy, 1)), rows, strict=True):
@@ -124,7 +124,7 @@ def test_checksums_are_those_of_headers_and_zeros(lossy: Run) -> None:
     assert min(seen.values()) > 10
 
 
-def test_echoes_are_requests_and_replies_and_windows_are_linux_s(lossy: Run) -> None:
+def test_echoes_are_requests_and_replies_and_windows_equal_linux_s(lossy: Run) -> None:
     rows = lossy.table("headers", 1).iter_rows(named=True)
     windows: Counter[tuple[bool, int]] = Counter()
     for (_, packet), row in zip(_packets(capture(lossy, 1)), rows, strict=True):

@@ -27,11 +27,11 @@ def test_a_missing_file_is_made_once(tree: Path, capfd: pytest.CaptureFixture[st
     assert not capfd.readouterr().err
 
 
-def test_a_file_that_can_not_be_made_is_not_there(tree: Path) -> None:
+def test_a_file_that_can_not_be_made_counts_as_missing(tree: Path) -> None:
     assert not places.make_missing(tree / "failing", "the program")
     assert not places.make_missing(tree / "unknown", "the program")
 
 
-def test_an_installed_package_makes_nothing(tree: Path) -> None:
+def test_an_installed_package_builds_no_files(tree: Path) -> None:
     (tree.parents[2] / "Makefile").unlink()
     assert not places.make_missing(tree / "made", "the program")

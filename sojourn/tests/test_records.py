@@ -76,7 +76,7 @@ def test_a_column_that_is_missing_or_new_is_refused(tmp_path: Path) -> None:
     assert not [path for path in (tmp_path / "run").iterdir() if "seed" in path.name]
 
 
-def test_a_column_tells_its_unit() -> None:
+def test_the_name_of_a_column_has_its_unit() -> None:
     units = {column.name: column.unit for table in TABLES.values() for column in table.columns}
     assert units["t_ns"] == units["sojourn_mean_ns"] == "ns"
     assert units["cwnd_bytes"] == "bytes"
@@ -150,7 +150,9 @@ def test_a_folder_with_other_files_is_refused_even_by_force(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("left", ["", "title = ", "title = 'mine'\n"])
-def test_what_a_kill_leaves_before_meta_json_is_no_obstacle(tmp_path: Path, left: str) -> None:
+def test_files_of_a_run_killed_before_meta_json_do_not_block_the_folder(
+    tmp_path: Path, left: str
+) -> None:
     text = "title = 'mine'\n"
     (tmp_path / "scenario.toml").write_text(left)
     (tmp_path / ".meta.json.d0a7c9bec349f010").write_text("{")
@@ -202,7 +204,7 @@ def test_replacing_a_run_leaves_what_lies_beside_it(tmp_path: Path) -> None:
     assert not (tmp_path / "run" / "seed-1").exists()
 
 
-def test_somebody_elses_meta_json_does_not_make_a_folder_ours(tmp_path: Path) -> None:
+def test_another_program_s_meta_json_does_not_make_a_folder_a_run(tmp_path: Path) -> None:
     (tmp_path / META).write_text('{"name": "something else"}')
     with pytest.raises(RunError, match="damaged or not a Run's"):
         Run.create(tmp_path, small_meta(), "", force=True)
@@ -235,7 +237,7 @@ def test_a_path_below_a_file_has_no_room(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------------- wrong folders
 
 
-def test_what_is_not_a_run_is_told_kindly(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_run_gives_an_error_with_a_hint(tmp_path: Path) -> None:
     for path, words in ((tmp_path / "nothing", "not a folder"), (tmp_path, "not a Run")):
         with pytest.raises(RunError, match=words) as error:
             Run.open(path)
@@ -246,13 +248,13 @@ def test_what_is_not_a_run_is_told_kindly(tmp_path: Path) -> None:
     "text",
     ["", "{", "[]", "{}", '{"format": 1}', '{"format": "1"}', '{"format": 1, "title": 3, "x": 1}'],
 )
-def test_a_damaged_meta_is_told_kindly(tmp_path: Path, text: str) -> None:
+def test_a_damaged_meta_gives_an_error_with_a_hint(tmp_path: Path, text: str) -> None:
     (tmp_path / META).write_text(text)
     with pytest.raises(RunError, match="damaged"):
         Run.open(tmp_path)
 
 
-def test_a_run_of_a_newer_sojourn_is_told_kindly(tmp_path: Path) -> None:
+def test_a_run_of_a_newer_sojourn_gives_an_error_with_a_hint(tmp_path: Path) -> None:
     small_run(tmp_path / "run")
     file = tmp_path / "run" / META
     file.write_text(json.dumps(json.loads(file.read_text()) | {"format": 99}))
@@ -260,7 +262,7 @@ def test_a_run_of_a_newer_sojourn_is_told_kindly(tmp_path: Path) -> None:
         Run.open(tmp_path / "run")
 
 
-def test_a_damaged_or_missing_table_is_told_kindly(tmp_path: Path) -> None:
+def test_a_damaged_or_missing_table_gives_an_error_with_a_hint(tmp_path: Path) -> None:
     run = small_run(tmp_path / "run")
     file = tmp_path / "run" / "seed-1" / "links.parquet"
     file.write_bytes(file.read_bytes()[:100])
@@ -271,13 +273,13 @@ def test_a_damaged_or_missing_table_is_told_kindly(tmp_path: Path) -> None:
         run.table("links")
 
 
-def test_packets_that_were_not_recorded_say_how_to_get_them(tmp_path: Path) -> None:
+def test_the_error_for_unrecorded_packets_says_how_to_record_them(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="not recorded") as error:
         small_run(tmp_path / "run").table("packets")
     assert "[record]" in error.value.hint
 
 
-def test_an_unknown_table_or_seed_is_told_kindly(tmp_path: Path) -> None:
+def test_an_unknown_table_or_seed_gives_an_error_with_a_hint(tmp_path: Path) -> None:
     run = small_run(tmp_path / "run", seeds=(1,))
     with pytest.raises(RunError, match="no table 'qeue'"):
         run.table("qeue")
@@ -317,7 +319,7 @@ def test_no_more_is_held_than_there_is_room_for(tmp_path: Path) -> None:
     assert [cache.get(key) is not None for key in keys] == [True, False, True]
 
 
-def test_a_second_summary_notices_what_was_damaged_after_the_first(tmp_path: Path) -> None:
+def test_a_second_summary_detects_damage_since_the_first(tmp_path: Path) -> None:
     small_run(tmp_path / "run")
     run = Run.open(tmp_path / "run")
     assert metrics.summary(run).to_json() == metrics.summary(run).to_json()

@@ -74,7 +74,7 @@ def test_what_was_ect1_is_marked_as_classic_ecn_is() -> None:
     assert found["sojourn_ms"] > 2
 
 
-def test_with_ce_on_everything_prague_goes_on_at_its_least_rate() -> None:
+def test_with_ce_on_every_packet_prague_continues_at_its_least_rate() -> None:
     # 100 kbit/s of payload in packets of 202 bytes, 64 of them headers, are at most 146 kbit/s of
     # 20 Mbit/s. The share is smaller while a window of two packets waits for its ACK.
     assert 0.005 < narrow("ce")["use"] < 0.0075

@@ -79,7 +79,7 @@ def test_there_is_a_recording_of_each_discipline_with_ecn_and_without() -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_ours_decides_as_the_kernel_did(name: str) -> None:
+def test_our_disciplines_make_the_kernel_s_decisions(name: str) -> None:
     outcome = compare(recording(name))
     assert outcome.first is None, outcome.first.words
     assert outcome.agrees
@@ -134,7 +134,7 @@ def test_a_recording_has_something_to_decide(name: str) -> None:
         "sfq_red_headdrop-ecn",
     ],
 )
-def test_as_much_is_drawn_as_ours_would_expect(name: str) -> None:
+def test_the_kernel_s_draws_are_as_many_as_ours_would_expect(name: str) -> None:
     draws = compare(recording(name)).draws
     assert draws is not None
     # The bound is three standard deviations. The recording is fixed, so the test can't fail by
@@ -143,7 +143,7 @@ def test_as_much_is_drawn_as_ours_would_expect(name: str) -> None:
     assert draws.drawn > 10
 
 
-def test_dualpi2_s_step_is_no_draw_and_the_start_of_its_timer_is_found() -> None:
+def test_marks_by_dualpi2_s_step_are_not_draws_and_its_timer_s_start_is_found() -> None:
     one = recording("dualpi2-ecn")
     ours = replayed(one)
     # Marks of packets that waited longer than the step are not the controller's.
@@ -158,7 +158,7 @@ def test_dualpi2_s_step_is_no_draw_and_the_start_of_its_timer_is_found() -> None
     assert replaying._likelihood(one, ours) >= max(likely) > min(likely)
 
 
-def test_sfq_s_key_is_changed_where_the_recorded_one_may_have_been() -> None:
+def test_sfq_s_key_changes_at_a_time_that_fits_the_recording() -> None:
     # 1 s is 250 jiffies, which the kernel's timer wheel rounds up to 256.
     one = changed(recording("sfq-noecn"), perturb=1, divisor=65_536)
     starts = replaying._starts(one)
@@ -180,13 +180,13 @@ def test_pie_s_timer_is_started_where_all_agrees() -> None:
 
 @pytest.mark.parametrize("shaping", [None, "ingress"])
 @pytest.mark.parametrize("name", ["cake-ecn", "cake_diffserv4-ecn"])
-def test_whatever_a_cake_of_ours_drew_is_found(name: str, shaping: str | None) -> None:
+def test_the_draws_of_our_own_cake_are_inferred(name: str, shaping: str | None) -> None:
     one = ten_times_as_fast(changed(recording(name), shaping=shaping))
     for seed in range(12):
         assert compare(own_recording(one, seed)).agrees, seed
 
 
-def test_a_draw_that_nobody_saw_is_turned_where_a_later_packet_tells() -> None:
+def test_an_unobserved_draw_is_reversed_if_a_later_packet_contradicts_it() -> None:
     one = ten_times_as_fast(changed(recording("cake-ecn"), shaping="ingress"))
     turned = 0
     for seed in range(50):
@@ -230,7 +230,7 @@ def lacking(one: Recording, column: str) -> Recording:
     return replace(one, trace=replace(one.trace, **{column: None}))
 
 
-def test_flows_share_a_queue_where_the_kernel_s_did() -> None:
+def test_flows_share_a_queue_if_the_kernel_s_did() -> None:
     one = recording("fq_codel_flows-noecn")
     assert one.trace.hash is not None
     assert len(np.unique(one.trace.flow)) == 5
@@ -266,7 +266,7 @@ def test_cake_shares_among_the_hosts_of_the_recording() -> None:
         ),
     ],
 )
-def test_what_no_recording_tells_is_no_difference(
+def test_unrecorded_values_do_not_count_as_differences(
     name: str, change: dict[str, Any], why: str
 ) -> None:
     one = recording(name)
@@ -289,7 +289,7 @@ def test_memory_is_counted_as_the_kernel_charged_it() -> None:
         assert set(trace.truesize[trace.bytes == size].tolist()) <= truesize, size
 
 
-def test_an_unknown_hash_or_charge_is_as_one_that_was_not_recorded() -> None:
+def test_an_unknown_hash_or_charge_counts_as_not_recorded() -> None:
     one = recording("fq_codel_memory-ecn")
     none = np.full(len(one.trace), -1)
     without = lacking(lacking(one, "truesize"), "hash")
@@ -297,7 +297,7 @@ def test_an_unknown_hash_or_charge_is_as_one_that_was_not_recorded() -> None:
     assert compare(unknown) == compare(without)
 
 
-def test_nothing_is_drawn_elsewhere() -> None:
+def test_red_draws_only_where_the_kernel_could() -> None:
     assert compare(recording("codel-ecn")).draws is None
 
 
@@ -307,7 +307,7 @@ def without_its_luck(one: Recording) -> Recording:
     return replace(one, trace=replace(one.trace, fate=fate))
 
 
-def test_where_red_has_no_choice_a_recording_can_t_talk_it_into_one() -> None:
+def test_a_recording_can_not_change_a_decision_that_red_does_not_draw() -> None:
     outcome = compare(without_its_luck(recording("red-noecn")))
     assert not outcome.agrees
     assert outcome.ours.refused > 0
@@ -450,7 +450,7 @@ def by_hand(**columns: list[int]) -> Recording:
     )
 
 
-def test_what_is_counted() -> None:
+def test_the_counts_of_a_comparison() -> None:
     outcome = compare(by_hand())
     assert outcome.agrees
     assert (outcome.arrivals, outcome.agreeing, outcome.late) == (4, 4, 0)
@@ -500,7 +500,7 @@ def test_each_way_to_differ_is_found(columns: dict[str, list[int]], packet: int)
     assert outcome.first.packet == packet
 
 
-def test_both_sides_are_told_of_the_first_difference() -> None:
+def test_the_first_difference_shows_both_sides() -> None:
     outcome = compare(
         by_hand(fate=[SENT, SENT, SENT, SENT], left_ns=[0, MS, 2 * MS, 5 * MS], order=[0, 1, 2, 3])
     )
@@ -512,7 +512,7 @@ def test_both_sides_are_told_of_the_first_difference() -> None:
     )
 
 
-def test_a_difference_tells_of_a_young_kernel_and_of_draws_that_nobody_saw() -> None:
+def test_a_difference_names_a_young_kernel_and_unobserved_draws() -> None:
     young = changed(recording("fq_codel-noecn"), quantum=3000)
     differences = {age_s: compare(replace(young, zero_ns=age_s * 10**9)).first for age_s in (1, 2)}
     # 16 intervals are 1.6 s.
@@ -533,7 +533,7 @@ def test_a_kernel_may_be_a_little_late() -> None:
     assert (outcome.late, outcome.latest_ns) == (2, 700)
 
 
-def test_nobody_knows_what_becomes_of_a_packet_that_waits_at_the_end() -> None:
+def test_a_packet_that_waits_at_the_end_has_no_decision() -> None:
     outcome = compare(
         by_hand(fate=[SENT, SENT, REFUSED, WAITS], left_ns=[0, MS, 0, -1], order=[0, 1, 1, -1])
     )
@@ -565,7 +565,7 @@ def test_a_recording_without_hashes_and_charges_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b"no parquet"])
-def test_what_is_no_recording_is_refused(tmp_path: Path, text: bytes) -> None:
+def test_a_file_that_is_not_a_recording_is_refused(tmp_path: Path, text: bytes) -> None:
     file = tmp_path / "x.parquet"
     file.write_bytes(text)
     with pytest.raises(UserError, match="is not a recording of a queue"):
@@ -574,7 +574,7 @@ def test_what_is_no_recording_is_refused(tmp_path: Path, text: bytes) -> None:
         Recording.load(tmp_path / "nowhere.parquet")
 
 
-def test_arrivals_that_make_no_sense_are_refused() -> None:
+def test_invalid_arrivals_are_refused() -> None:
     one = np.zeros(2, dtype=np.int64)
     for times, flows, why in (
         (np.array([5, 3]), one, "in order"),
@@ -688,7 +688,7 @@ def test_a_recording_is_compared_without_a_guest(capsys: pytest.CaptureFixture[s
     assert [each["agreeing"] for each in document["replays"]] == [1044, 902]
 
 
-def test_a_difference_is_told_and_ends_with_1(
+def test_a_difference_is_reported_and_ends_with_1(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     changed(recording("codel-noecn"), target_ns=20_000_000).save(tmp_path / "other.parquet")
@@ -732,7 +732,7 @@ def test_a_scenario_of_which_nothing_can_be_compared_is_refused_before_it_is_rec
         (["-e", "netns"], "can't record its queues"),
     ],
 )
-def test_wrong_input_is_told_kindly(
+def test_wrong_input_gives_an_error_with_a_hint(
     words: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status(["replay", "-q", *words]) == 2
@@ -741,7 +741,7 @@ def test_wrong_input_is_told_kindly(
     assert "Traceback" not in output
 
 
-def test_what_is_there_is_not_overwritten(
+def test_existing_files_are_not_overwritten(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "mine").write_text("x")
@@ -775,7 +775,7 @@ class TwoSeeds:
         return [by_hand()], 0
 
 
-def test_ctrl_c_keeps_what_was_recorded(
+def test_ctrl_c_keeps_finished_recordings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def stop(p: Progress) -> None:
@@ -910,7 +910,7 @@ def recorded_anew(qdisc: str, ecn: str, **others: str) -> list[Compared]:
         "red limit 100000 min 20000 max 60000 avpkt 1000 burst 35 bandwidth 5mbit ecn",
     ],
 )
-def test_a_kernel_of_now_decides_as_ours(qdisc: str, ecn: str) -> None:
+def test_a_new_recording_of_the_kernel_agrees_with_ours(qdisc: str, ecn: str) -> None:
     found = recorded_anew(qdisc, ecn)
     assert found
     for outcome in found:

@@ -96,7 +96,7 @@ def values(packed: dict[str, Any], number: int) -> np.ndarray[Any, Any]:
 # --------------------------------------------------------------------------------- self-contained
 
 
-def test_the_page_asks_for_nothing_outside_itself(page: str) -> None:
+def test_the_page_requests_nothing(page: str) -> None:
     for tag, attributes in Elements(page).tags:
         assert tag not in ("link", "img", "iframe", "object", "embed", "base", "form")
         for name, value in attributes.items():
@@ -163,7 +163,7 @@ def test_a_title_with_a_script_is_data(tmp_path: Path) -> None:
     assert payload(nasty)["runs"][0]["name"] == NASTY
 
 
-def test_in_a_comparison_too(tmp_path: Path) -> None:
+def test_titles_in_a_comparison_are_escaped(tmp_path: Path) -> None:
     runs = [
         synthetic.run(tmp_path / str(i), Shape(seeds=(1,), label=f"{NASTY}{i}")) for i in range(2)
     ]
@@ -182,7 +182,7 @@ def test_no_less_than_sign_survives_in_the_data(pair: list[Run]) -> None:
 # --------------------------------------------------------------------------------------- its text
 
 
-def test_the_page_says_what_was_run(page: str, pair: list[Run]) -> None:
+def test_the_page_describes_the_scenario(page: str, pair: list[Run]) -> None:
     text = "".join(text for _, text in Elements(page).texts)
     for one in pair:
         for fact in (
@@ -232,7 +232,7 @@ def said(runs: list[Run]) -> str:
     return " ".join(verdict.sentences(measured, judge(measured)))
 
 
-def test_the_page_says_what_the_judge_says(page: str, pair: list[Run]) -> None:
+def test_the_page_has_the_judge_s_sentences(page: str, pair: list[Run]) -> None:
     words = compare(pair).sentences()
     text = Elements(page).text("p")
     assert "fq_codel wins. Against pfifo: ping RTT p95 from" in words[0]
@@ -260,7 +260,7 @@ def test_the_verdict_does_not_call_equals_different(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_unrendered")
-def test_the_verdict_says_when_there_is_one_seed_only(tmp_path: Path) -> None:
+def test_the_verdict_reports_a_single_seed(tmp_path: Path) -> None:
     runs = [
         synthetic.run(tmp_path / qdisc, Shape(qdisc=qdisc, seeds=(1,)))
         for qdisc in ("pfifo", "fq_codel")
@@ -269,7 +269,7 @@ def test_the_verdict_says_when_there_is_one_seed_only(tmp_path: Path) -> None:
     assert 'class="best"' not in report.render(runs)
 
 
-def test_a_run_alone_is_judged_by_what_its_queues_add(pair: list[Run]) -> None:
+def test_a_single_run_is_judged_by_the_delay_that_its_queues_add(pair: list[Run]) -> None:
     assert "severe bufferbloat" in said(pair[:1])
     assert "no bufferbloat" in said(pair[1:])
 
@@ -277,7 +277,7 @@ def test_a_run_alone_is_judged_by_what_its_queues_add(pair: list[Run]) -> None:
 # --------------------------------------------------------------------------------------- its data
 
 
-def test_a_line_in_the_page_is_the_tables(page: str, pair: list[Run]) -> None:
+def test_a_line_in_the_page_equals_the_tables(page: str, pair: list[Run]) -> None:
     packed = payload(page)
     view = next(view for view in packed["views"] if view["run"] == 1 and view["seed"] == 2)
     times, heights = view["lines"]["mean"][-1]
@@ -309,7 +309,7 @@ def test_every_seed_of_every_run_is_in_the_page(page: str, pair: list[Run]) -> N
     assert found == {(run, seed) for run in (0, 1) for seed in (1, 2, 3)}
 
 
-def test_every_buffer_that_is_asked_for_is_there(page: str) -> None:
+def test_every_buffer_that_the_script_reads_exists(page: str) -> None:
     packed = payload(page)
     asked = []
     for view in packed["views"]:
@@ -328,7 +328,7 @@ def test_every_buffer_that_is_asked_for_is_there(page: str) -> None:
     assert set(asked) == set(range(len(packed["buffers"])))
 
 
-def test_beside_pings_stands_what_they_take_without_a_queue(page: str, pair: list[Run]) -> None:
+def test_the_page_shows_the_pings_rtt_without_a_queue(page: str, pair: list[Run]) -> None:
     packed = payload(page)
     probe = series.answered(pair[0])[0]
     base = pair[0].table("flows", 1).filter(pl.col("flow") == probe)["base_rtt_ns"].item()
@@ -339,7 +339,7 @@ def test_beside_pings_stands_what_they_take_without_a_queue(page: str, pair: lis
     assert values(packed, y).tolist() == [base / 1e6] * 2
 
 
-def test_how_late_datagrams_come_is_shown_over_time(tmp_path: Path) -> None:
+def test_the_delay_of_datagrams_is_shown_over_time(tmp_path: Path) -> None:
     run = synthetic.run(tmp_path / "run")
     name = next(flow.name for flow in run.meta.flows if flow.kind != "ping")
     assert "one_way" not in payload(report.render([run]))["views"][0]["lines"]
@@ -396,7 +396,7 @@ def test_lines_share_their_times() -> None:
 
 
 @pytest.mark.usefixtures("_unrendered")
-def test_a_page_that_would_be_too_large_leaves_out_late_seeds_of_all_runs_and_says_so(
+def test_a_page_that_would_be_too_large_leaves_out_seeds_of_all_runs_and_reports_it(
     pair: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(data, "ROOM", 1)
@@ -405,7 +405,7 @@ def test_a_page_that_would_be_too_large_leaves_out_late_seeds_of_all_runs_and_sa
     assert "last 2 seeds are left out" in page
 
 
-def test_the_line_of_all_flows_is_none_of_theirs(tmp_path: Path) -> None:
+def test_the_line_of_all_flows_is_separate_from_those_of_each(tmp_path: Path) -> None:
     page = report.render([synthetic.run(tmp_path / "run", Shape(flows=12))])
     goodput = next(
         panel for panel in payload(page)["views"][0]["panels"] if panel["title"] == "Goodput"
@@ -417,7 +417,7 @@ def test_the_line_of_all_flows_is_none_of_theirs(tmp_path: Path) -> None:
     assert black[0]["dash"] != black[1]["dash"]
 
 
-def test_of_a_rate_that_moves_the_mean_is_shown_and_called_so() -> None:
+def test_the_mean_of_a_changing_rate_is_shown_and_named_as_the_mean() -> None:
     text = """
 title = "moves"
 duration = "2 s"
@@ -485,7 +485,7 @@ def test_colours_of_the_dark_page_stay_apart() -> None:
     ],
 )
 @pytest.mark.usefixtures("_unrendered")
-def test_odd_runs_have_a_page(shape: Shape, tmp_path: Path) -> None:
+def test_unusual_runs_have_a_page(shape: Shape, tmp_path: Path) -> None:
     for count in (1, 2):
         runs = [synthetic.run(tmp_path / f"{count}-{i}", shape) for i in range(count)]
         page = report.write(runs, tmp_path / "page.html").read_text(encoding="utf-8")
@@ -505,7 +505,7 @@ def test_runs_of_different_length_and_seeds_share_a_page(tmp_path: Path) -> None
     assert {(view["run"], view["seed"]) for view in packed["views"]} == {(0, 1), (0, 2), (1, 7)}
 
 
-def test_a_page_that_can_not_be_written_is_an_error_for_people(
+def test_a_page_that_can_not_be_written_gives_an_error_for_the_user(
     pair: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(report, "render", lambda *_: "a page")
@@ -553,7 +553,7 @@ def test_the_pages_script_runs_to_its_end_and_draws_every_chart(opened: Page, pa
 
 
 @in_a_browser
-def test_a_name_under_a_chart_and_its_box_hide_the_same(opened: Page) -> None:
+def test_a_name_under_a_chart_and_its_box_hide_the_same_run(opened: Page) -> None:
     box = opened.page.locator("input[data-run='0']")
     opened.page.locator("#hero .u-legend .u-label", has_text="pfifo").locator(
         "visible=true"
@@ -565,7 +565,7 @@ def test_a_name_under_a_chart_and_its_box_hide_the_same(opened: Page) -> None:
 
 
 @in_a_browser
-def test_an_address_holds_what_is_shown(opened: Page) -> None:
+def test_the_address_contains_the_view(opened: Page) -> None:
     opened.page.locator("input[data-run='1']").uncheck()
     opened.page.get_by_label("Zoom in").click()
     opened.page.select_option("#seed", label="seed 2")
@@ -616,7 +616,7 @@ def test_a_table_is_sorted_and_copied(opened: Page) -> None:
 
 
 @in_a_browser
-def test_a_phone_reads_it(browser: Any, page: str, tmp_path: Path) -> None:
+def test_the_page_fits_a_phone(browser: Any, page: str, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(page, encoding="utf-8")
     shown = Page(browser, file, viewport={"width": 400, "height": 800})
@@ -665,7 +665,7 @@ def test_what_is_named_under_a_chart_has_a_colour(opened: Page) -> None:
 # ---------------------------------------------------------------------------------- accessibility
 
 
-def test_the_page_can_be_heard_and_typed(page: str) -> None:
+def test_the_page_works_with_a_screen_reader_and_a_keyboard(page: str) -> None:
     found = Elements(page)
     html = next(attributes for tag, attributes in found.tags if tag == "html")
     assert html["lang"] == "en"
@@ -701,7 +701,7 @@ def test_neutral_colours_follow_the_page(page: str) -> None:
 
 @in_a_browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_can_be_read_and_has_a_name(
+def test_all_text_is_legible_and_every_control_has_a_name(
     browser: Any, page: str, tmp_path: Path, scheme: str
 ) -> None:
     file = tmp_path / "page.html"

@@ -66,7 +66,7 @@ def refusal(text: str) -> ScenarioError:
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
-def test_every_example_loads_realises_and_survives_its_canonical_text(path: Path) -> None:
+def test_every_example_loads_is_realised_and_survives_its_canonical_text(path: Path) -> None:
     scenario = load(path)
     assert loads(scenario.to_toml()) == scenario
     for variant in scenario.variants():
@@ -109,7 +109,7 @@ def test_the_same_seed_realises_the_same_run_and_another_seed_another() -> None:
     assert scenario.realise(1).flows != scenario.realise(2).flows
 
 
-def test_adding_a_flow_does_not_change_another_s_luck() -> None:
+def test_adding_a_flow_does_not_change_another_flow_s_draws() -> None:
     drawn = 'kind = "bulk"\nname = "old"\nrtt = "uniform 40 ms .. 80 ms"\nstart = "uniform 0 s .. 2 s"\n'
     alone = flow(drawn)
     beside = loads(
@@ -128,7 +128,7 @@ def test_what_is_drawn_lies_within_its_bounds(seed: int, count: int) -> None:
         assert 10**9 <= each.start_ns <= 2 * 10**9
 
 
-def test_the_fingerprint_knows_what_is_run_and_not_what_it_is_called() -> None:
+def test_the_fingerprint_depends_on_the_run_and_not_on_its_names() -> None:
     scenario = loads(DUMBBELL)
     assert scenario.fingerprint() == scenario.with_(title="another name").fingerprint()
     assert scenario.fingerprint() == loads(scenario.to_toml()).fingerprint()
@@ -195,9 +195,7 @@ def test_an_rtt_is_what_the_links_take_and_two_halves_of_the_rest() -> None:
         ("1", ["1", "1", "1"]),
     ],
 )
-def test_an_entry_s_flows_are_shared_out_over_its_hosts_in_turn(
-    hosts: str, each: list[str]
-) -> None:
+def test_an_entry_s_flows_are_assigned_to_its_hosts_in_turn(hosts: str, each: list[str]) -> None:
     named = [f"home/{name}" for name in each]
     # The named hosts are at home, whichever way the data flows.
     for direction in ("down", "up"):
@@ -251,7 +249,7 @@ def test_hosts_can_be_swept() -> None:
         ('hosts = 2\ndirection = "up"\naccess = "1 Gbit/s"', "access", "leave access or hosts out"),
     ],
 )
-def test_hosts_that_mean_nothing_are_refused(lines: str, at: str, hint: str) -> None:
+def test_invalid_hosts_are_refused(lines: str, at: str, hint: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         loads(f"{DUMBBELL}count = 3\n{lines}\n")
     problem = refused.value.problems[0]
@@ -259,7 +257,7 @@ def test_hosts_that_mean_nothing_are_refused(lines: str, at: str, hint: str) -> 
     assert hint in problem.hint
 
 
-def test_the_long_form_must_say_where_the_hosts_are() -> None:
+def test_the_long_form_needs_the_node_of_the_hosts() -> None:
     with pytest.raises(ScenarioError) as refused:
         loads(CHAIN + '\n[[flow]]\nkind = "bulk"\nfrom = "a"\nto = "c"\nhosts = 1')
     assert 'hosts_at = "a" or "c"' in refused.value.problems[0].hint
@@ -320,7 +318,7 @@ def test_a_wrong_dscp_is_refused_with_the_nearest(line: str, hint: str) -> None:
     assert hint in problem.hint
 
 
-def test_spread_rtts_are_evenly_spaced_and_both_ends_are_taken() -> None:
+def test_spread_rtts_are_evenly_spaced_and_include_both_ends() -> None:
     scenario = loads(DUMBBELL + 'count = 5\nrtt = "spread 40 ms .. 440 ms"\nstart = "every 2 s"')
     flows = scenario.realise(1).flows
     rtts = [20_000_000 + each.path_extra_ns + each.back_extra_ns for each in flows]
@@ -356,7 +354,7 @@ def test_access_gives_each_flow_links_of_its_own_before_the_bottleneck() -> None
     assert [(step.at_ns, step.bps) for step in realised.links[4].rate] == [(0, 100_000_000)]
 
 
-def test_the_objects_of_a_page_are_dealt_out_to_its_connections() -> None:
+def test_the_objects_of_a_page_are_assigned_to_its_connections_in_turn() -> None:
     entry = '[[flow]]\nname = "page"\nkind = "web"\ncount = 3\nobjects = 8\nsize = "9 kB"'
     flows = loads(f"{HEAD}{entry}").realise(1).flows
     assert [each.traffic.objects for each in flows] == [3, 3, 2]
@@ -470,7 +468,7 @@ def test_a_schedule_is_steps_from_the_rate_on() -> None:
     assert link.rate_period_ns is None
 
 
-def test_a_direction_s_own_rate_is_not_overruled_by_the_common_schedule() -> None:
+def test_the_common_schedule_does_not_override_a_direction_s_own_rate() -> None:
     text = HEAD + 'schedule = [["10 s", "5 Mbit/s"]]\nup.rate = "1 Mbit/s"\n[[flow]]\nkind = "bulk"'
     [step] = loads(text).realise(1).links[1].rate
     assert (step.at_ns, step.bps) == (0, 1_000_000)
@@ -521,14 +519,14 @@ def test_a_bad_trace_is_refused_at_its_key(tmp_path: Path, rows: str) -> None:
     ]
 
 
-def test_seeds_are_one_a_count_or_a_list() -> None:
+def test_seeds_are_a_seed_a_count_or_a_list() -> None:
     assert loads(DUMBBELL).seeds == (1,)
     assert loads("seed = 7\n" + DUMBBELL).seeds == (7,)
     assert loads("seeds = 3\n" + DUMBBELL).seeds == (1, 2, 3)
     assert loads("seeds = [3, 8]\n" + DUMBBELL).seeds == (3, 8)
 
 
-def test_time_lines_keep_to_a_size_one_can_plot() -> None:
+def test_time_lines_have_a_bounded_number_of_rows() -> None:
     def record(**changes: object) -> dict[str, Any]:
         return dict(written(loads(DUMBBELL).with_(**changes).realise(1))["record"])
 
@@ -555,7 +553,7 @@ def test_routes_take_the_least_delay_then_the_fewest_hops() -> None:
         assert loads(CHAIN + direct.format(delay)).realise(1).flows[0].path == tuple(path)
 
 
-def test_via_says_the_way_and_the_way_back_mirrors_it() -> None:
+def test_via_names_the_path_and_the_return_path_mirrors_it() -> None:
     extra = '[[link]]\nname = "direct"\nfrom = "a"\nto = "c"\nrate = "1 Mbit/s"\ndelay = "1 ms"\n'
     routed = (
         loads(
@@ -580,13 +578,13 @@ def test_via_says_the_way_and_the_way_back_mirrors_it() -> None:
         ('from = "a"\nto = "c"\ndirection = "up"', "flow.0.direction", "other form"),
     ],
 )
-def test_a_flow_that_has_no_way_is_refused(entry: str, key: str, words: str) -> None:
+def test_a_flow_without_a_path_is_refused(entry: str, key: str, words: str) -> None:
     (problem,) = refusal(f'{CHAIN}[[flow]]\nkind = "bulk"\n{entry}').problems
     assert problem.dotted == key
     assert words in problem.message
 
 
-def test_a_one_way_chain_has_no_way_back() -> None:
+def test_a_chain_of_one_direction_has_no_return_path() -> None:
     text = (
         CHAIN.replace('delay = "7 ms"', 'delay = "7 ms"\nduplex = false')
         + '[[flow]]\nkind = "bulk"\nfrom = "a"\nto = "c"'
@@ -657,7 +655,7 @@ def test_tc_words_mean_what_they_mean_to_tc(text: str, expected: dict[str, objec
 @pytest.mark.parametrize(
     ("name", "instead"), [("bbr2", 'congestion = "bbr3"'), ("BBRv3", 'congestion = "bbr3"')]
 )
-def test_a_congestion_control_that_no_kernel_here_has_says_so(name: str, instead: str) -> None:
+def test_a_congestion_control_that_no_kernel_here_has_is_refused(name: str, instead: str) -> None:
     [problem] = refusal(
         DUMBBELL.replace('kind = "bulk"', f'kind = "bulk"\ncongestion = "{name}"', 1)
     ).problems
@@ -717,14 +715,14 @@ def test_a_congestion_control_that_no_kernel_here_has_says_so(name: str, instead
         ("", 0, "fq_codel"),
     ],
 )
-def test_a_wrong_word_is_pointed_at(text: str, offset: int, hint: str) -> None:
+def test_an_error_points_at_the_wrong_word(text: str, offset: int, hint: str) -> None:
     with pytest.raises(UnitError) as refused:
         Qdisc.parse(text)
     assert refused.value.offset == offset
     assert hint in refused.value.hint
 
 
-def test_a_time_that_is_a_bare_number_is_taken_as_tc_takes_it_and_noted() -> None:
+def test_a_time_without_a_unit_is_read_as_in_tc_and_noted() -> None:
     text = DUMBBELL.replace('delay = "10 ms"', 'delay = "10 ms"\nqdisc = "fq_codel target 5"')
     scenario = loads(text, name="home.toml")
     assert scenario.realise(1).links[0].qdisc.params["target_ns"] == 5_000
@@ -758,7 +756,7 @@ def test_a_time_that_is_a_bare_number_is_taken_as_tc_takes_it_and_noted() -> Non
         assert scenario.with_({"bottleneck.qdisc": sound}).notes == ()
 
 
-def test_notes_stay_with_what_was_not_changed_and_are_told_once() -> None:
+def test_notes_of_unchanged_keys_stay_and_are_given_once() -> None:
     ways = 'up.qdisc = "codel target 3"\ndown.qdisc = "codel interval 100"\n'
     scenario = loads(HEAD + ways + '[[flow]]\nkind = "bulk"\n')
     assert [note.dotted for note in scenario.notes] == [
@@ -789,7 +787,7 @@ def test_notes_stay_with_what_was_not_changed_and_are_told_once() -> None:
         ('rate = "unlimited"', "limit 300000000 min 25000000 max 75000000 avpkt 1000 burst 41666 bandwidth 10gbit"),
     ],
 )  # fmt: skip
-def test_a_red_without_sizes_takes_what_tc_red_recommends_for_its_link(rate: str, red: str) -> None:
+def test_a_red_without_sizes_gets_what_tc_red_recommends_for_its_link(rate: str, red: str) -> None:
     scenario = loads(DUMBBELL.replace('rate = "20 Mbit/s"', f'{rate}\nqdisc = "red ecn"'))
     realised = scenario.realise(1).links[1].qdisc
     assert realised.text == Qdisc.parse(f"red {red} ecn").text
@@ -929,7 +927,7 @@ def test_a_sweep_finds_flows_by_place_name_kind_or_all() -> None:
         assert [each.count for each in variant.flows] == counts
 
 
-def test_a_sweep_may_reach_into_tables_that_are_not_there() -> None:
+def test_a_sweep_may_set_keys_of_tables_that_the_file_lacks() -> None:
     sweep = '[sweep]\n"bottleneck.up.qdisc" = ["codel"]\nflow.0.tcp.initial_window = [4]\n'
     (variant,) = loads(DUMBBELL + sweep).variants()
     realised = variant.realise(1)
@@ -961,9 +959,7 @@ def test_a_sweep_itself_is_not_run() -> None:
         ('"duration.x" = [1]', 17, "x"),
     ],
 )  # fmt: skip
-def test_a_bad_value_of_a_sweep_is_shown_where_it_stands(
-    sweep: str, column: int, hint: str
-) -> None:
+def test_a_bad_value_of_a_sweep_is_shown_with_its_place(sweep: str, column: int, hint: str) -> None:
     (problem,) = refusal(f"{DUMBBELL}[sweep]\n{sweep}\n").problems
     assert (problem.line, problem.column) == (8, column)
     assert hint in f"{problem.message} {problem.hint}"
@@ -1009,7 +1005,7 @@ def test_setting_a_swept_key_settles_it() -> None:
     )
 
 
-def test_a_common_value_that_neither_direction_takes_is_refused() -> None:
+def test_a_common_value_that_both_directions_override_is_refused() -> None:
     own = loads(DUMBBELL).with_(
         **{"bottleneck.up.rate": "1 Mbit/s", "bottleneck.down.schedule": [["0 s", "2 Mbit/s"]]}
     )
@@ -1025,7 +1021,7 @@ def test_a_common_value_that_neither_direction_takes_is_refused() -> None:
 # --------------------------------------------------------------------------------------------
 
 
-def test_an_error_says_what_where_and_what_instead() -> None:
+def test_an_error_gives_problem_place_and_alternative() -> None:
     text = DUMBBELL.replace('"60 s"', "60")
     assert str(refusal(text)) == (
         "home.toml:1:12: duration: a duration needs a unit; 60 is a bare number\n"
@@ -1137,7 +1133,7 @@ name = "what"
         ("rate = 5\nrate = 6", "once"),
     ],
 )
-def test_what_is_not_toml_is_answered_by_what_was_meant(line: str, hint: str) -> None:
+def test_the_hint_for_invalid_toml_says_what_was_meant(line: str, hint: str) -> None:
     for head in ("", 'duration = "60 s"\n'):
         (problem,) = refusal(head + line + "\n").problems
         assert problem.message.startswith("not TOML: ")
@@ -1149,7 +1145,7 @@ def test_what_is_not_toml_is_answered_by_what_was_meant(line: str, hint: str) ->
 @pytest.mark.parametrize(
     "text", ["x ==", "x =", "=", "x = \\", ":", "x: ", "x = [", "- a: b: c", 'x = "', "x = ,"]
 )
-def test_any_text_that_is_not_toml_has_an_answer(text: str) -> None:
+def test_any_text_that_is_not_toml_gets_an_error(text: str) -> None:
     assert refusal(text).problems
 
 
@@ -1163,7 +1159,9 @@ def test_any_text_that_is_not_toml_has_an_answer(text: str) -> None:
         ('rate = "500k"', 'write "500 kbit/s"'),
     ],
 )
-def test_what_a_link_does_not_have_is_answered_with_what_does(line: str, hint: str) -> None:
+def test_the_hint_for_a_key_that_a_link_lacks_names_the_table_that_has_it(
+    line: str, hint: str
+) -> None:
     head = HEAD.replace('rate = "20 Mbit/s"\n', "") if line.startswith("rate") else HEAD
     (problem,) = refusal(f'{head}{line}\n[[flow]]\nkind = "bulk"').problems
     assert hint in problem.hint
@@ -1187,7 +1185,9 @@ def test_both_directions_are_two_entries() -> None:
         ("queue", "1 s", "record.queue"),
     ],
 )
-def test_a_key_without_its_table_is_answered_with_it_once(key: str, value: str, meant: str) -> None:
+def test_the_hint_for_a_key_without_its_table_names_the_table_once(
+    key: str, value: str, meant: str
+) -> None:
     with pytest.raises(ScenarioError) as refused:
         loads(DUMBBELL).with_({key: value})
     (problem,) = refused.value.problems
@@ -1238,7 +1238,7 @@ def test_a_file_goes_before_the_example_of_its_name(
         ("x" * 5000, "check the name of the file"),
     ],
 )
-def test_a_file_that_is_not_there_is_answered_with_the_nearest(
+def test_the_hint_for_a_missing_file_names_the_nearest_example(
     name: str, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -1375,7 +1375,7 @@ def test_absurd_values_are_refused_with_the_reason(key: str, value: str, words: 
         ('kind = "ping"\ninterval = "1 us"', "flow.0.interval", "60000000 pings"),
     ],
 )
-def test_a_flow_that_makes_no_sense_is_refused(entry: str, key: str, words: str) -> None:
+def test_an_invalid_flow_is_refused(entry: str, key: str, words: str) -> None:
     (problem,) = refusal(f"{HEAD}[[flow]]\n{entry}\n").problems
     assert problem.dotted == key
     assert words in problem.message
@@ -1436,7 +1436,7 @@ def test_disciplines_that_compute_with_the_rate_need_one() -> None:
         assert [problem.dotted for problem in error.problems] == ["bottleneck.qdisc"]
 
 
-def test_dctcp_and_prague_have_the_ecn_that_they_need_and_are_not_taken_without() -> None:
+def test_dctcp_and_prague_have_the_ecn_that_they_need_and_are_refused_without() -> None:
     def of(control: str, ecn: str = "") -> str:
         return f'kind = "bulk"\ncongestion = "{control}"\n{ecn}'
 
@@ -1464,9 +1464,7 @@ def test_dctcp_and_prague_have_the_ecn_that_they_need_and_are_not_taken_without(
     "data",
     [b"", b"\xff\xfe", b"a = 1\nb = \xff", b"duration = \x00", b"[" * 100_000, b"\xef\xbb\xbf"],
 )
-def test_what_is_not_a_scenario_file_is_refused_with_a_place_in_it(
-    tmp_path: Path, data: bytes
-) -> None:
+def test_a_file_that_is_not_a_scenario_is_refused_with_a_place(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "odd.toml"
     path.write_bytes(data)
     with pytest.raises(ScenarioError) as refused:
@@ -1509,7 +1507,7 @@ def test_a_scenario_made_in_python_is_checked_alike() -> None:
         Scenario.from_document({**document, "flow": [{"kind": "ping", "rtt": "1 ms"}]})
 
 
-def test_flows_leave_one_by_one_by_a_law() -> None:
+def test_flows_stop_one_by_one_at_drawn_times() -> None:
     text = """
 title = "t"
 duration = "10 s"
@@ -1528,7 +1526,7 @@ stop = "spread 4 s .. 8 s"
         loads(text.replace('"spread 4 s .. 8 s"', '["5 s", "1 s", "8 s"]'))
 
 
-def test_a_way_of_too_many_links_is_refused() -> None:
+def test_a_path_of_too_many_links_is_refused() -> None:
     def chain(hops: int) -> str:
         links = "".join(
             f'[[link]]\nfrom = "n{i}"\nto = "n{i + 1}"\nrate = "1 Gbit/s"\ndelay = "1 us"\n'

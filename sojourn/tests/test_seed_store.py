@@ -113,7 +113,7 @@ def test_a_run_of_stored_seeds_has_the_bytes_of_one_made_fresh(
     assert times[0] == times[1]
 
 
-def test_its_summary_is_that_of_the_tables(place: Path, tmp_path: Path) -> None:
+def test_the_summary_of_a_stored_run_equals_that_of_its_tables(place: Path, tmp_path: Path) -> None:
     first = run(scenario(), out=tmp_path / "first")
     taken = run(scenario(), out=tmp_path / "taken")
     assert taken.numbers, "the store has the numbers, too"
@@ -122,7 +122,7 @@ def test_its_summary_is_that_of_the_tables(place: Path, tmp_path: Path) -> None:
     assert summary == metrics.summary(Run.open(taken.path)).to_dict()
 
 
-def test_numbers_that_another_build_made_are_made_of_the_tables(
+def test_numbers_of_another_build_are_computed_again_from_the_tables(
     place: Path, monkeypatch: pytest.MonkeyPatch, ran: list[int]
 ) -> None:
     first = metrics.summary(run(scenario())).to_dict()
@@ -163,13 +163,13 @@ def test_a_sweep_and_a_comparison_share_their_runs(place: Path, ran: list[int]) 
         {"flow": [{"kind": "bulk", "name": "x"}, {"kind": "ping"}]},
     ],
 )
-def test_what_decides_the_tables_is_in_the_key(changes: dict[str, Any]) -> None:
+def test_everything_that_decides_the_tables_is_in_the_key(changes: dict[str, Any]) -> None:
     engine = sim.Simulator()
     keys = {seed_source.key(engine, each.realise(1)) for each in (scenario(), scenario(**changes))}
     assert len(keys) == 2
 
 
-def test_so_are_the_seed_the_engine_and_what_writes_tables(
+def test_the_seed_the_engine_and_the_writer_of_tables_are_in_the_key(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     engine, one = sim.Simulator(), scenario()
@@ -182,7 +182,7 @@ def test_so_are_the_seed_the_engine_and_what_writes_tables(
     assert len(keys) == 4
 
 
-def test_what_can_not_be_trusted_or_ran_in_real_time_is_not_kept(
+def test_invalid_seeds_and_runs_in_real_time_are_not_stored(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = sim.Simulator.tables
@@ -213,7 +213,7 @@ def interrupted_after(seeds: int) -> Callable[[Progress], None]:
     return progress
 
 
-def test_the_same_call_adds_to_its_folder_what_is_missing(
+def test_the_same_call_adds_the_missing_seeds_to_its_folder(
     place: Path, tmp_path: Path, ran: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     swept = loads(TEXT).with_({"sweep": {"bottleneck.qdisc": ["codel", "pfifo"]}})
@@ -260,7 +260,7 @@ def test_a_seed_that_is_damaged_is_made_again(tmp_path: Path) -> None:
     Run.open(out).check_sums()
 
 
-def test_a_folder_with_all_of_it_is_taken_and_one_of_something_else_is_refused(
+def test_a_complete_folder_is_accepted_and_another_run_s_folder_is_refused(
     tmp_path: Path, ran: list[int]
 ) -> None:
     made = run(scenario(), seeds=1, out=tmp_path / "whole")
@@ -278,7 +278,7 @@ def test_a_folder_with_all_of_it_is_taken_and_one_of_something_else_is_refused(
 
 
 @pytest.mark.parametrize("verb", [["compare", "pfifo", "codel"], ["run"]], ids=["compare", "sweep"])
-def test_a_command_that_was_killed_after_its_last_seed_goes_on_to_its_report(
+def test_a_command_killed_after_its_last_seed_continues_with_its_report(
     verb: list[str],
     place: Path,
     tmp_path: Path,
@@ -311,7 +311,7 @@ def command(*words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("end", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)], ids=["kill", "^C"]
 )
-def test_what_is_killed_loses_at_most_what_was_running_and_the_same_command_goes_on(
+def test_a_killed_command_loses_at_most_the_running_seeds_and_can_be_repeated(
     end: signal.Signals, code: int, place: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "s.toml").write_text(LONGER)
@@ -356,7 +356,7 @@ seed_store.SeedStore().put("f" * 64, seed)
 
 
 @pytest.mark.parametrize("when", ["reserving", "writing"])
-def test_a_process_that_is_killed_as_it_puts_leaves_a_store_that_works(
+def test_a_process_killed_while_storing_leaves_a_working_store(
     when: str, place: Path, tmp_path: Path
 ) -> None:
     store = SeedStore()
@@ -379,7 +379,7 @@ def test_a_process_that_is_killed_as_it_puts_leaves_a_store_that_works(
     assert store.take(KEY) == seed
 
 
-def test_it_is_said_how_many_were_taken(
+def test_the_number_of_stored_seeds_used_is_reported(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "s.toml").write_text(TEXT)
@@ -395,7 +395,7 @@ def test_it_is_said_how_many_were_taken(
 # ------------------------------------------------------------------------------------- the store
 
 
-def test_what_is_taken_is_what_was_put(place: Path) -> None:
+def test_a_stored_seed_is_read_unchanged(place: Path) -> None:
     seed = kept_seed()
     SeedStore().put(KEY, seed)
     assert SeedStore().take(KEY) == seed
@@ -420,7 +420,7 @@ def test_a_damaged_seed_is_removed(place: Path) -> None:
     assert store.take(KEY[::-1]) is None, "stored under another key"
 
 
-def test_a_seed_that_was_damaged_is_made_anew(place: Path, ran: list[int]) -> None:
+def test_a_damaged_seed_is_run_again(place: Path, ran: list[int]) -> None:
     first = run(scenario(), seeds=2)
     [one, _] = entries(place)
     one.write_bytes(one.read_bytes()[:-1])
@@ -430,7 +430,7 @@ def test_a_seed_that_was_damaged_is_made_anew(place: Path, ran: list[int]) -> No
     assert len(ran) == 3
 
 
-def test_the_bound_holds_and_what_was_not_taken_for_longest_goes_first(place: Path) -> None:
+def test_the_bound_holds_and_the_least_recently_used_seeds_are_removed_first(place: Path) -> None:
     bound, size = 1_000_000, 10_000
     store = SeedStore()
     store.set_bound(bound)
@@ -455,7 +455,7 @@ def test_a_seed_that_is_too_large_is_not_kept(place: Path) -> None:
     assert store.holds_any()
 
 
-def test_what_another_process_reads_stays_until_it_is_closed(place: Path) -> None:
+def test_a_seed_that_another_process_reads_is_not_removed(place: Path) -> None:
     store = SeedStore()
     store.put(KEY, kept_seed())
     with (place / KEY).open("rb") as file:
@@ -499,7 +499,7 @@ def test_several_processes_share_it(place: Path, tmp_path: Path) -> None:
     }
 
 
-def test_a_full_disk_or_a_folder_that_can_not_be_written_costs_nothing_but_the_store(
+def test_a_full_disk_or_a_read_only_folder_disables_only_the_store(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.parent.mkdir(parents=True)
@@ -568,7 +568,7 @@ def test_the_store_is_shown_bounded_and_emptied(
     assert (cleared["entries"], cleared["removed"], cleared["bound_bytes"]) == (0, 2, two)
 
 
-def test_with_a_bound_of_0_nothing_is_kept_or_taken(
+def test_with_a_bound_of_0_nothing_is_stored_or_read(
     place: Path, capsys: pytest.CaptureFixture[str], ran: list[int]
 ) -> None:
     off = output_of(capsys, "bound", "0")
@@ -583,7 +583,7 @@ def test_with_a_bound_of_0_nothing_is_kept_or_taken(
     assert ran == [1, 1, 1]
 
 
-def test_a_bound_that_is_no_size_is_refused(
+def test_a_bound_that_is_not_a_size_is_refused(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status(["cache", "bound", "much"]) == 2

@@ -123,7 +123,7 @@ def test_phases_pings_and_ecn_are_in_the_run(case: Case, tmp_path: Path) -> None
     assert marked == (links["marked_packets"].sum() > 0)
 
 
-def test_a_ping_does_not_stand_for_a_queue_that_it_has_passed(case: Case) -> None:
+def test_a_ping_behind_the_queue_does_not_measure_that_queue(case: Case) -> None:
     """The capture is behind the bottleneck's queue: its pings have waited already."""
     first = case.measured.pings[0].name
     passed = [note for note in case.measured.notes if note.startswith("The queue is on this side")]
@@ -193,7 +193,7 @@ def test_a_part_of_a_capture_is_that_part(case: Case, tmp_path: Path) -> None:
     assert "--time is for captures" in str(done.exception)
 
 
-def test_a_time_is_chosen_of_a_capture_with_too_many_packets(
+def test_a_part_of_a_capture_with_too_many_packets_can_be_chosen(
     case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packets, "MOST_PACKETS", 5_000)
@@ -365,7 +365,7 @@ def test_tcp_behind_an_extension_of_ipv6(tmp_path: Path) -> None:
     assert (row["tsval"], row["tsecr"]) == ([1234], [5678])
 
 
-def test_what_is_not_read_is_counted_and_named(tmp_path: Path) -> None:
+def test_unread_packets_are_counted_and_named(tmp_path: Path) -> None:
     file = tmp_path / "x.pcap"
     file.write_bytes(pcap(195, [b"abc" * 20] * 3))
     with pytest.raises(UserError, match=r"3 frames of IEEE 802.15.4 \(195\)"):
@@ -380,7 +380,9 @@ def test_what_is_not_read_is_counted_and_named(tmp_path: Path) -> None:
         CliRunner().invoke(cli, ["look", __file__, "-o", str(tmp_path / "o")], catch_exceptions=False)  # fmt: skip
 
 
-def test_packets_that_offload_made_are_cut_and_private_addresses_are_home(tmp_path: Path) -> None:
+def test_packets_of_segmentation_offload_are_cut_and_private_addresses_are_the_home_side(
+    tmp_path: Path,
+) -> None:
     large = bytearray(UDP4)
     large[2:4] = (3100).to_bytes(2)
     back = bytearray(UDP4)

@@ -28,7 +28,7 @@ class Whole:
     sure: bool = False
 
 
-def test_what_fits_is_made() -> None:
+def test_a_value_that_fits_is_accepted() -> None:
     part = {"name": "a", "sizes": [1, 2**63 - 1]}
     made = shapes.read(Whole, {"parts": [part], "shares": {"a": {"b": 1}}, "other": 1})
     assert made == Whole(parts=(Part(name="a", sizes=[1, 2**63 - 1]),), shares={"a": {"b": 1.0}})
@@ -53,7 +53,7 @@ def test_what_fits_is_made() -> None:
         ({"way": "x - at `$.count`"}, "way: invalid enum value 'x - at `$.count`'"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_refused_with_its_place(given: Any, says: str) -> None:
+def test_a_value_that_does_not_fit_is_refused_with_its_place(given: Any, says: str) -> None:
     before = repr(given)
     with pytest.raises(ValueError, match=r".") as refused:
         shapes.read(Whole, given)
@@ -62,7 +62,7 @@ def test_what_does_not_fit_is_refused_with_its_place(given: Any, says: str) -> N
 
 
 @given(st.dictionaries(st.text(), st.booleans(), min_size=1))
-def test_the_entry_of_a_mapping_that_does_not_fit_is_the_one_named(fits: dict[str, bool]) -> None:
+def test_the_wrong_entry_of_a_mapping_is_named(fits: dict[str, bool]) -> None:
     """The message names the first wrong entry, not a later error."""
     entries = {name: {"name": "a" if good else 7} for name, good in fits.items()}
     wrong = [name for name, good in fits.items() if not good]

@@ -47,7 +47,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.mark.parametrize("seed", [3, 4])
-def test_an_instant_is_that_of_the_run(run: Run, seed: int) -> None:
+def test_the_shown_instant_equals_the_run_s_tables(run: Run, seed: int) -> None:
     found = instant(run, AT_NS, seed)
     for table, rows in (
         ("flow", {name: now for name, (_, _, now, _) in found.flows.items()}),
@@ -111,7 +111,7 @@ def test_an_instant_that_is_not_in_the_run_is_refused(
     ("engine", "says"),
     [("netns", "was run by netns, in real time"), ("flent", "is a measurement")],
 )
-def test_what_can_t_be_run_again_has_no_instant(run: Run, engine: str, says: str) -> None:
+def test_runs_that_can_t_be_repeated_are_refused(run: Run, engine: str, says: str) -> None:
     other = Run.open(run.path)
     other.meta = replace(run.meta, engine=engine)
     with pytest.raises(UserError, match=says):

@@ -77,7 +77,7 @@ def test_arrays_are_as_the_core_wrote_them() -> None:
     assert set(named["probe"].to_list()) == {made.meta.flows[2].name}
 
 
-def test_seeds_without_chance_are_one_sample() -> None:
+def test_seeds_without_random_draws_count_as_one_sample() -> None:
     made = simulate(scenario(SHORT.replace('start = "uniform 0 s .. 500 ms"', "")), seeds=3)
     assert made.summary.samples == 1
     assert made.summary.seeds == (1, 2, 3)
@@ -93,7 +93,7 @@ def test_a_change_of_one_number_changes_the_answer() -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_progress_is_told_and_false_cancels(jobs: int) -> None:
+def test_progress_is_reported_and_false_cancels(jobs: int) -> None:
     updates: list[Progress] = []
 
     def enough(progress: Progress) -> bool:
@@ -110,7 +110,7 @@ def test_progress_is_told_and_false_cancels(jobs: int) -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_what_progress_raises_ends_it(jobs: int) -> None:
+def test_an_exception_of_progress_ends_the_simulation(jobs: int) -> None:
     def broken(_: Progress) -> None:
         raise RuntimeError("mine")
 
@@ -118,7 +118,7 @@ def test_what_progress_raises_ends_it(jobs: int) -> None:
         simulate(scenario(LONG), seeds=2, jobs=jobs, progress=broken)
 
 
-def test_what_can_not_be_simulated_is_refused() -> None:
+def test_scenarios_that_can_not_be_simulated_are_refused() -> None:
     with pytest.raises(ValueError, match="sweeps over 2 variants"):
         simulate(scenario(SHORT + '[sweep]\n"bottleneck.qdisc" = ["pfifo", "codel"]\n'))
     with pytest.raises(UserError, match="Linux has"):
@@ -127,7 +127,7 @@ def test_what_can_not_be_simulated_is_refused() -> None:
         simulate(scenario(), seeds=[])
 
 
-def test_what_is_not_there_is_told() -> None:
+def test_a_missing_table_or_seed_is_reported() -> None:
     made = simulate(scenario(), seeds=1)
     for name, seed, problem in (
         ("packets", 1, "packets were not recorded"),
@@ -138,5 +138,5 @@ def test_what_is_not_there_is_told() -> None:
             made.table(name, seed)
 
 
-def test_it_is_public() -> None:
+def test_simulate_is_public() -> None:
     assert {"simulate", "Simulated", "Cancelled"} <= set(sojourn.__all__)

@@ -96,7 +96,7 @@ def test_a_run_knows_its_settings(kept: list[Run]) -> None:
     assert Run.open(kept[0].path).meta.settings == kept[0].meta.settings
 
 
-def test_settings_that_are_no_values_are_refused(kept: list[Run], tmp_path: Path) -> None:
+def test_settings_that_are_not_values_are_refused(kept: list[Run], tmp_path: Path) -> None:
     meta = json.loads((kept[0].path / "meta.json").read_text())
     (tmp_path / "meta.json").write_text(json.dumps(meta | {"settings": {"rate": ["2"]}}))
     with pytest.raises(sojourn.RunError, match="settings: a value is neither text nor a number"):
@@ -137,11 +137,11 @@ def test_quantities_are_numbers_with_a_unit(
 @pytest.mark.parametrize(
     "values", [["codel", "red"], ["none", "1 %"], [True, False], [1, "5 ms"], []]
 )
-def test_what_is_of_no_one_quantity_is_no_number(values: list[axes.Setting]) -> None:
+def test_values_of_several_quantities_are_not_numbers(values: list[axes.Setting]) -> None:
     assert axes.scale(values) is None
 
 
-def test_a_key_is_called_by_what_tells_it_from_the_others() -> None:
+def test_a_key_is_named_by_what_distinguishes_it() -> None:
     keys = ["bottleneck.up.rate", "bottleneck.down.rate", "flow.bulk.count"]
     assert axes.headings(keys) == ["up.rate", "down.rate", "count"]
     assert axes.headings(["duration"]) == ["duration"]
@@ -165,7 +165,7 @@ def test_one_key_of_more_than_sixteen_values_was_drawn(
     assert grid.Grid(("bottleneck.rate",), one, ()).drawn == drawn
 
 
-def test_what_decides_comes_first(cells: grid.Grid) -> None:
+def test_deciding_columns_come_first(cells: grid.Grid) -> None:
     assert [one.key for one in cells.quantities][:2] == ["ping_p95", "goodput"]
     silent = SCENARIO.replace('[[flow]]\nkind = "ping"\n', "")
     quiet = grid.of_simulated(sojourn.engine.simulate_all(sojourn.loads(silent)))
@@ -207,7 +207,7 @@ def test_the_table_has_a_row_a_cell_and_fits(cells: grid.Grid) -> None:
     assert all(name in wide[0] for name in ("Mbit/s", "util %"))
 
 
-def test_a_star_is_the_judges(cells: grid.Grid) -> None:
+def test_stars_agree_with_the_judge(cells: grid.Grid) -> None:
     assert cells.judgement is not None
     for contest in cells.judgement.contests:
         row = contest.row("ping_p95")
@@ -318,7 +318,7 @@ def test_as_parquet_the_table_is_the_data_frame(
         (("home-uplink", "--format", "md"), "the table of one scenario"),
     ],
 )
-def test_what_is_asked_wrongly_is_told_before_anything_runs(
+def test_wrong_options_are_reported_before_anything_runs(
     invoke: Invoke, tmp_path: Path, words: tuple[str, ...], problem: str
 ) -> None:
     code, out, err = invoke("run", "sweep.toml", *words)
@@ -375,7 +375,7 @@ def test_a_scenario_without_a_sweep_is_one_cell() -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_ctrl_c_keeps_what_is_finished(jobs: int) -> None:
+def test_ctrl_c_keeps_finished_phases(jobs: int) -> None:
     def interrupt(reached: Progress) -> None:
         if reached.finished >= 3:
             raise KeyboardInterrupt
@@ -404,7 +404,7 @@ def test_false_cancels_a_sweep() -> None:
         )
 
 
-def test_a_bar_is_talk_and_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_progress_bar_changes_no_results(capsys: pytest.CaptureFixture[str]) -> None:
     one = sojourn.loads(SCENARIO)
     assert sojourn.sweep(one, progress=True).equals(sojourn.sweep(one))
     assert capsys.readouterr().out == ""
@@ -416,7 +416,7 @@ def test_a_bar_is_talk_and_changes_nothing(capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     "ends", [("5 ms",), ("5 ms", "1 ms"), ("5 ms", "5 Mbit/s"), ("a", "b"), (True, False), "1 .. 2"]
 )
-def test_what_is_no_range_is_refused(ends: tuple[axes.Setting, ...]) -> None:
+def test_an_invalid_range_is_refused(ends: tuple[axes.Setting, ...]) -> None:
     with pytest.raises(
         sojourn.UserError, match=r"is no(t a)? range|nor a range|ends are not|is an empty range"
     ):
@@ -424,7 +424,7 @@ def test_what_is_no_range_is_refused(ends: tuple[axes.Setting, ...]) -> None:
 
 
 @pytest.mark.parametrize("qdiscs", ["pfifo", {"bottleneck.rate": ["5mbit"]}])
-def test_what_is_no_list_of_disciplines_is_refused(qdiscs: Any) -> None:
+def test_an_invalid_list_of_disciplines_is_refused(qdiscs: Any) -> None:
     with pytest.raises(sojourn.UserError, match="is not a list of queue disciplines"):
         sojourn.sweep(sojourn.loads(SCENARIO), qdiscs)
 
@@ -468,7 +468,7 @@ def test_a_list_in_place_of_the_only_range_needs_no_samples(invoke: Invoke) -> N
     assert said in out
 
 
-def test_points_meet_every_other_value() -> None:
+def test_each_point_is_run_with_every_listed_value() -> None:
     one = sojourn.loads(SCENARIO.partition("[sweep]")[0])
     frame = sojourn.sweep(
         one,
@@ -520,7 +520,7 @@ def test_the_page_of_a_sweep_is_small_and_asks_for_nothing(page: str) -> None:
 
 
 @in_a_browser
-def test_what_belongs_to_a_value_that_is_not_ticked_is_hidden(
+def test_rows_and_lines_of_an_unticked_value_are_hidden(
     page: str, browser: Any, tmp_path: Path
 ) -> None:
     (tmp_path / "sweep.html").write_text(page)
@@ -574,7 +574,7 @@ def test_every_chart_has_every_contender_at_its_means(page: str, cells: grid.Gri
         assert any(mean == pytest.approx(each, rel=0.01) for each in means)
 
 
-def test_charts_name_whose_key_they_are_over(page: str) -> None:
+def test_charts_name_the_key_of_their_axis(page: str) -> None:
     assert "<figcaption>bulk count 1</figcaption>" in page
 
 
@@ -609,7 +609,7 @@ def test_a_box_changes_a_chart_to_a_logarithmic_axis(
     opened.close()
 
 
-def test_pairs_are_the_judges(page: str, cells: grid.Grid) -> None:
+def test_paired_differences_agree_with_the_judge(page: str, cells: grid.Grid) -> None:
     assert cells.judgement is not None
     rows = re.findall(r'<td class="verdict-(\w+)">', page)
     expected = [
@@ -677,7 +677,7 @@ def test_one_range_alone_is_drawn_too(tmp_path: Path) -> None:
     assert plane.count("<circle") == 20
 
 
-def test_values_without_numbers_stand_in_their_turn(tmp_path: Path) -> None:
+def test_values_without_numbers_are_shown_in_order(tmp_path: Path) -> None:
     lossy = SCENARIO.partition("[sweep]")[0]
     whole = sojourn.loads(lossy).with_(
         {"sweep": {"bottleneck.up.loss": ["none", "1 %", "gemodel 0.1 % 10 %"]}}
@@ -689,7 +689,7 @@ def test_values_without_numbers_stand_in_their_turn(tmp_path: Path) -> None:
     assert places[1] - places[0] == pytest.approx(places[2] - places[1], abs=0.2)
 
 
-def test_an_axis_holds_its_values() -> None:
+def test_an_axis_contains_all_its_values() -> None:
     for values, log in (
         ([0.2, 3.0], False),
         ([12.0, 900.0], True),

@@ -239,7 +239,7 @@ def test_each_word_of_tc_s_usage_is_one_of_ours_or_listed() -> None:
     assert [by_tc for _, by_tc, _ in disagreements(lines)] == [True] * len(REFUSED)
 
 
-def test_what_tc_reads_without_naming_it_is_read() -> None:
+def test_synonyms_that_tc_does_not_list_are_read() -> None:
     assert list(disagreements(UNNAMED)) == []
 
 
@@ -389,7 +389,7 @@ def test_a_policer_s_values_are_read_as_tc_reads_them() -> None:
         assert needed == rules
 
 
-def test_a_policer_s_words_stand_beside_one_another_as_in_tc() -> None:
+def test_a_policer_s_words_can_be_combined_as_in_tc() -> None:
     lines = [policer(*pair) for pair in itertools.permutations(POLICER_WORDS.items(), 2)]
     found = [
         (one, "tc alone" if by_tc else "sojourn alone", said)
@@ -399,7 +399,7 @@ def test_a_policer_s_words_stand_beside_one_another_as_in_tc() -> None:
     assert found == []
 
 
-def test_every_refused_word_is_told_in_the_documents() -> None:
+def test_every_refused_word_is_documented() -> None:
     page = (ROOT / "docs" / "qdiscs.md").read_text(encoding="utf-8")
     _, _, table = page.partition("## Words of tc that are refused")
     assert [name for name in REFUSED if f"`{name.split()[1]}`" not in table] == []
@@ -464,7 +464,7 @@ TWICE = re.compile(r".* sets a parameter again|cake: \S+ and \S+ exclude each ot
 """If an option appears twice, tc uses the latter; sojourn refuses the line."""
 
 
-def test_words_stand_beside_one_another_as_in_tc() -> None:
+def test_words_can_be_combined_as_in_tc() -> None:
     pairs = [line(kind, *two) for kind in kinds() for two in itertools.permutations(usual(kind), 2)]
     found = [
         (one, "tc alone" if by_tc else "sojourn alone", said)

@@ -73,7 +73,7 @@ def test_columns_are_chosen_by_their_names(tmp_path: Path, rows: str, unread: st
         ("0,5\n1,,6\n", "line 2: '1,,6' is not two numbers"),
     ],
 )
-def test_a_rate_that_can_not_be_told_is_refused(tmp_path: Path, rows: str, message: str) -> None:
+def test_an_ambiguous_rate_is_refused(tmp_path: Path, rows: str, message: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         traced(tmp_path, rows)
     (problem,) = refused.value.problems
@@ -113,7 +113,7 @@ def test_numbers_are_read_as_numpy_and_python_write_them(
     assert steps(traced(tmp_path, f"0.0000000000000001 7\n1.0e+00 {number}\n"))[1] == (10**9, bps)
 
 
-def test_a_mark_before_the_text_and_gzip_are_taken_off(tmp_path: Path) -> None:
+def test_a_byte_order_mark_and_gzip_are_removed(tmp_path: Path) -> None:
     rows = b"\xef\xbb\xbf0,5\r\n1,6\r\n"
     plain = traced(tmp_path, rows)
     assert steps(plain) == [(0, 5_000_000), (10**9, 6_000_000)]
@@ -123,7 +123,7 @@ def test_a_mark_before_the_text_and_gzip_are_taken_off(tmp_path: Path) -> None:
         traced(tmp_path, packed[:-9])
 
 
-def test_of_a_long_trace_a_run_has_what_it_meets(tmp_path: Path) -> None:
+def test_of_a_long_trace_a_run_has_only_the_steps_within_its_duration(tmp_path: Path) -> None:
     """A long trace has more steps than a scenario may have. A run gets the steps within its
     duration."""
     # One transmission opportunity every 2 ms; each gives two steps.
@@ -163,7 +163,7 @@ def test_the_rate_that_is_shown_is_the_mean(
     assert "2 Mbit/s" in out
 
 
-def test_a_rate_that_no_step_leaves_anything_to_can_not_be_set(tmp_path: Path) -> None:
+def test_a_rate_that_no_step_uses_can_not_be_set(tmp_path: Path) -> None:
     scenario = traced(tmp_path, "0 5\n1 6\n")
     with pytest.raises(ScenarioError, match="setting it changes nothing: its steps begin at 0 s"):
         scenario.with_({"bottleneck.down.rate": "9 Mbit/s"})

@@ -81,7 +81,7 @@ def test_the_simulator_refuses_a_kind_that_it_lacks(word: str) -> None:
 
 
 @simulated
-def test_a_kind_is_simulated_and_told_of(word: str) -> None:
+def test_a_kind_is_simulated_and_described(word: str) -> None:
     kind = KINDS[word]
     scenario = of_kind(word)
     assert estimate.run_s("sim", scenario.realise(1)) > 0
@@ -123,7 +123,7 @@ def test_a_kind_has_its_row_in_the_page(word: str) -> None:
     assert f"`{word}`" in row
 
 
-def test_a_kind_from_elsewhere_is_neither_a_probe_nor_greedy() -> None:
+def test_an_unknown_kind_is_neither_a_probe_nor_endless() -> None:
     assert not is_probe("quic")
     assert not is_greedy("quic")
     assert [word for word in KINDS if is_probe(word)] == ["ping"]

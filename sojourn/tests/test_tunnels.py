@@ -91,7 +91,7 @@ def test_a_queue_that_keeps_order_needs_no_window() -> None:
         assert refused(run(settings)).height == 0
 
 
-def test_what_is_in_no_tunnel_is_not_refused() -> None:
+def test_packets_outside_of_a_tunnel_are_not_dropped() -> None:
     settings = {**REORDERED, "bottleneck.down.replay_window": 1}
     inside = run({**settings, "flow.*.tunnel": "vpn"})
     assert refused(inside).height > 0
@@ -100,7 +100,7 @@ def test_what_is_in_no_tunnel_is_not_refused() -> None:
     assert "other" not in refused(beside)["flow"].to_list()
 
 
-def test_a_tunnel_s_end_takes_no_packet_twice() -> None:
+def test_a_tunnel_s_end_accepts_no_packet_twice() -> None:
     text = f"""{LINE}
 [[flow]]
 name = "datagrams"
@@ -177,7 +177,7 @@ def test_a_program_s_packets_have_the_field_that_is_written(
         assert {ds >> 2 for ds in packets["ds"].to_list()} == {46}
 
 
-def test_what_sends_ect1_waits_in_the_short_queue() -> None:
+def test_packets_with_ect1_wait_in_the_short_queue() -> None:
     def p95(ecn: bool | str) -> float:
         made = run({"flow.ping.ecn": ecn, "flow.video.rate": "100 kbit/s"}, PROGRAMS)
         return float(made.summary.summary["probes"][0]["rtt_ms"]["p95"]["mean"])

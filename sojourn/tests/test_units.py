@@ -63,7 +63,7 @@ def test_sizes_are_decimal_unless_they_say_binary(text: str, size: int) -> None:
         ("1,5 Mbit/s", '"1.5 Mbit/s"'),
     ],
 )
-def test_a_rate_in_other_words_is_refused_with_the_right_ones(value: object, hint: str) -> None:
+def test_a_rate_in_another_notation_is_refused_with_the_right_one(value: object, hint: str) -> None:
     with pytest.raises(UnitError) as refused:
         parse_rate(value)
     assert hint in refused.value.hint
@@ -91,7 +91,7 @@ def test_a_rate_in_other_words_is_refused_with_the_right_ones(value: object, hin
         "٥ s",
     ],
 )
-def test_what_is_not_a_duration_is_refused(value: object) -> None:
+def test_an_invalid_duration_is_refused(value: object) -> None:
     with pytest.raises(UnitError):
         parse_duration(value)
 
@@ -124,20 +124,20 @@ def test_the_least_and_the_most_are_allowed() -> None:
         parse_duration("5.000001 ms", most=5_000_000)
 
 
-def test_as_many_digits_are_read_as_a_float_can_print() -> None:
+def test_all_digits_that_a_float_can_print_are_read() -> None:
     assert parse_duration("100000000000000000 ns") == 10**17
     assert parse_duration("1.000000000000000000000000 ms") == 1_000_000
     assert parse_duration("5e-003 s") == 5_000_000
 
 
-def test_the_shorter_way_of_writing_is_taken() -> None:
+def test_the_shorter_notation_is_chosen() -> None:
     assert [format_size(size) for size in (1000, 1999, 2000)] == ["1000 B", "1999 B", "2 kB"]
     assert format_duration(1_000_000) == "1 ms"
     assert format_probability(0.000_001_234_567_8) == "0.0000012345678"
 
 
 @pytest.mark.parametrize("value", ["101 %", "2", -0.1, float("nan"), float("inf"), True, "p"])
-def test_what_is_not_a_probability_is_refused(value: object) -> None:
+def test_an_invalid_probability_is_refused(value: object) -> None:
     with pytest.raises(UnitError):
         parse_probability(value)
 
@@ -174,7 +174,7 @@ def test_a_written_probability_reads_back(fraction: float) -> None:
         ("0 d", "a time of zero", 'write a time above zero, like "24 h"'),
     ],
 )
-def test_what_is_not_a_span_of_days_is_refused_in_a_sentence(
+def test_an_invalid_span_of_days_is_refused_with_an_error(
     value: object, problem: str, hint: str
 ) -> None:
     with pytest.raises(UnitError) as refused:

@@ -73,7 +73,7 @@ def test_seeds_are_run_until_the_interval_is_narrow(
     ]
 
 
-def test_it_ends_with_the_most_and_says_what_is_not_known(
+def test_it_ends_at_the_maximum_and_names_what_is_still_unknown(
     scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = str(tmp_path / "out")
@@ -87,7 +87,7 @@ def test_it_ends_with_the_most_and_says_what_is_not_known(
     assert kept.meta.seeds == kept.meta.seeds_asked == (1, 2, 3, 4, 5)
 
 
-def test_what_competes_keeps_the_same_seeds(
+def test_competing_runs_keep_the_same_seeds(
     scenario: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ("compare", scenario, "codel", "pfifo", "--seeds", "2", "--at-most", "4")
@@ -96,7 +96,7 @@ def test_what_competes_keeps_the_same_seeds(
     assert found["judgement"]["contests"][0]["by"] == "paired"
 
 
-def test_a_cell_that_tells_has_no_more() -> None:
+def test_a_decided_cell_gets_no_more_seeds() -> None:
     # Two rates are two contests: a number known in one needs no more seeds because of the other.
     swept = loads(TEXT).with_({"sweep": {"bottleneck.rate": ["1 Mbit/s", "20 Mbit/s"]}})
     runs = engine.run_all(swept, seeds=4)
@@ -115,7 +115,7 @@ def test_the_last_seed_that_can_be_asked_for_is_the_last_to_be_added() -> None:
     assert as_many_again(run, 100) == (SEEDS_END - 1,)
 
 
-def test_where_nothing_is_random_more_seeds_tell_no_more() -> None:
+def test_without_random_draws_no_more_seeds_are_run() -> None:
     [run] = engine.run_all(loads(SILENT), seeds=2)
     assert lacking([run], Precision(KEY, 0.0001, 100)) == []
 
@@ -130,7 +130,7 @@ def test_where_nothing_is_random_more_seeds_tell_no_more() -> None:
         (["--at-most", "5"], "--until"),
     ],
 )
-def test_what_can_not_be_asked_for_is_refused_before_anything_runs(
+def test_an_invalid_target_is_refused_before_anything_runs(
     words: list[str],
     said: str,
     scenario: str,

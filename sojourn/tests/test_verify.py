@@ -113,9 +113,7 @@ def test_the_build_is_in_the_numbers(whole: Path) -> None:
 # -------------------------------------------------------------------------------------- run again
 
 
-def test_a_run_is_equal_to_itself_run_again(
-    whole: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_equals_its_repetition(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = {file: file.read_bytes() for file in whole.rglob("*") if file.is_file()}
     assert status(["verify", "-q", str(whole)]) == 0
     output = capsys.readouterr().out
@@ -126,7 +124,7 @@ def test_a_run_is_equal_to_itself_run_again(
     assert {file: file.read_bytes() for file in whole.rglob("*") if file.is_file()} == before
 
 
-def test_every_variant_of_a_comparison_and_of_a_sweep_is_what_its_text_says(tmp_path: Path) -> None:
+def test_every_variant_of_a_comparison_or_sweep_equals_its_repetition(tmp_path: Path) -> None:
     # `red` is completed for the link's rate; a label does not change the run.
     run_all(variants(short(), ["pfifo limit 50", "red", "fq_codel"]), out=tmp_path / "compared")
     swept = short().with_({"sweep.bottleneck.rate": ["1 Mbit/s", "2 Mbit/s"]})
@@ -137,7 +135,7 @@ def test_every_variant_of_a_comparison_and_of_a_sweep_is_what_its_text_says(tmp_
     assert all(one.equal and one.same_build and one.same_scenario for one in found)
 
 
-def test_the_first_cell_that_differs_is_told(
+def test_the_first_differing_cell_is_reported(
     copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flows = Run.open(copy).table("flows", 3)
@@ -192,7 +190,7 @@ def test_a_damaged_table_and_a_lost_one_differ(copy: Path) -> None:
     assert why["drops"] == "missing in the Run"
 
 
-def test_a_link_that_is_not_the_scenario_s_is_told(
+def test_a_link_that_the_scenario_lacks_is_reported(
     copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     links = json.loads((copy / META).read_text())["links"]
@@ -204,14 +202,14 @@ def test_a_link_that_is_not_the_scenario_s_is_told(
     assert "meta.json differs in: links" in output
 
 
-def test_a_text_that_was_changed_is_told_from_an_engine_that_was(copy: Path) -> None:
+def test_a_changed_scenario_is_distinguished_from_a_changed_engine(copy: Path) -> None:
     file = copy / "scenario.toml"
     file.write_text(file.read_text().replace('"codel"', '"codel target 6ms"'))
     (found,) = verify([Run.open(copy)])
     assert (found.same_scenario, found.same_build) == (False, True)
 
 
-def test_the_cause_is_told_first_and_a_seed_takes_few_lines(
+def test_the_cause_is_printed_first_and_a_seed_takes_few_lines(
     copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = copy / "scenario.toml"
@@ -234,7 +232,7 @@ def test_the_cause_is_told_first_and_a_seed_takes_few_lines(
     assert any(re.fullmatch(r"    and \d+ more: .*", line) for line in rest)
 
 
-def test_another_build_is_told(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_build_is_reported(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     seeds = Run.open(copy).meta.seeds_asked
     change_meta(
         copy, engine_build="0" * 16, fingerprint=fingerprint(short().fingerprint(seeds), "0" * 16)
@@ -245,7 +243,7 @@ def test_another_build_is_told(copy: Path, capsys: pytest.CaptureFixture[str]) -
     assert f"but {'0' * 16} made the Run" in capsys.readouterr().out
 
 
-def test_a_run_that_was_interrupted_is_verified_as_far_as_it_came(
+def test_an_interrupted_run_is_verified_as_far_as_it_got(
     copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     meta = Run.open(copy).meta
@@ -289,7 +287,7 @@ def test_nothing_is_run_when_one_of_them_can_t_be(
     assert status(["verify", "-q", str(whole), str(tmp_path / "none")]) == 2
 
 
-def test_a_run_whose_text_is_gone_or_no_scenario_is_told(
+def test_a_run_without_a_valid_scenario_is_reported(
     copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (copy / "scenario.toml").write_text("duration = 3")

@@ -66,7 +66,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_is_watched_is_what_the_tables_say(tmp_path: Path) -> None:
+def test_the_watched_values_equal_the_tables(tmp_path: Path) -> None:
     line = scenario.loads(LINE)
     run = engine.run(line, seeds=1, out=tmp_path / "out")
     samples = run.table("queue").filter(run.table("queue")["link"].cast(str) == "down")
@@ -95,7 +95,7 @@ def test_what_is_watched_is_what_the_tables_say(tmp_path: Path) -> None:
     assert max(window or 0 for *_, window in glimpses) > 100_000
 
 
-def test_an_error_of_who_looks_ends_the_run() -> None:
+def test_an_error_of_the_watcher_ends_the_run() -> None:
     def look(*_: object) -> None:
         raise LookupError("enough")
 
@@ -115,7 +115,7 @@ def test_watching_draws_and_then_runs(folder: Path) -> None:
     assert (folder / "runs" / "line" / "meta.json").is_file()
 
 
-def test_a_terminal_sees_how_the_delay_went(folder: Path) -> None:
+def test_a_terminal_shows_the_delay_over_time(folder: Path) -> None:
     code, screen = seen(["run", "line.toml", "-q"], folder, COLUMNS="200")
     assert code == 0, screen
     assert "mean, over time" in screen
@@ -140,7 +140,9 @@ def test_a_terminal_sees_how_the_delay_went(folder: Path) -> None:
         (["--takes", "3"], "add --watch"),
     ],
 )
-def test_what_nobody_could_watch_is_refused(folder: Path, options: list[str], said: str) -> None:
+def test_a_scenario_that_can_not_be_watched_is_refused(
+    folder: Path, options: list[str], said: str
+) -> None:
     code, screen = seen(["run", "line.toml", *options], folder)
     assert code == 2
     assert said in " ".join(screen.split())

@@ -71,7 +71,7 @@ def unpacked(archive: bytes) -> dict[str, tuple[int, bytes, tuple[int, int]]]:
         at = (start + fields[6] + 3) // 4 * 4
 
 
-def test_an_archive_holds_what_was_put_in_and_the_folders_on_the_way() -> None:
+def test_an_archive_contains_the_added_files_and_their_folders() -> None:
     entries = {
         "bin/tool": cpio.file(b"abc", executable=True),
         "bin/alias": cpio.symlink("/bin/tool"),
@@ -118,14 +118,14 @@ def test_a_program_s_closure_is_what_the_loader_would_load() -> None:
     assert {Path(path).name for path in found} == wanted | {program.name}
 
 
-def test_what_is_no_program_is_refused() -> None:
+def test_a_file_that_is_not_a_program_is_refused() -> None:
     with pytest.raises(ValueError, match="not a 64-bit"):
         elf.needs(b"#!/bin/sh\n")
     with pytest.raises(ValueError, match="broken"):
         elf.needs(Path(sys.executable).resolve().read_bytes()[:70])
 
 
-def test_a_library_that_is_nowhere_is_named(tmp_path: Path) -> None:
+def test_a_missing_library_is_named(tmp_path: Path) -> None:
     program = tmp_path / "usr/bin/python"
     program.parent.mkdir(parents=True)
     shutil.copy(Path(sys.executable).resolve(), program)
@@ -134,7 +134,7 @@ def test_a_library_that_is_nowhere_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("tc"), reason="iproute2 is not installed")
-def test_the_base_has_ip_and_tc_and_nothing_missing() -> None:
+def test_the_base_has_ip_and_tc_with_all_their_libraries() -> None:
     found = unpacked(initrd.base())
     for name in ("ip", "tc"):
         target = (
@@ -241,7 +241,7 @@ def test_each_of_the_driver_s_files_is_explained() -> None:
 
 
 @of_each_release
-def test_the_kernel_s_parts_say_their_licence(release: Release) -> None:
+def test_the_kernel_s_parts_state_their_licence(release: Release) -> None:
     for name in (*uml.DRIVERS, *release.drivers):
         assert "SPDX-License-Identifier: GPL-2.0" in uml.edits(release)[name].decode(), name
     assert "SPDX-License-Identifier: GPL-2.0" in config_of(USUAL)
@@ -290,7 +290,7 @@ def test_no_setting_is_made_twice(release: Release) -> None:
     assert len(names) == len(set(names))
 
 
-def test_a_setting_that_a_kernel_does_not_take_is_noticed() -> None:
+def test_a_setting_that_a_kernel_ignores_is_detected() -> None:
     assert uml.not_taken("# words\nCONFIG_A=y\nCONFIG_B=4\n", "CONFIG_A=y\nCONFIG_B=2\n") == [
         "CONFIG_B=4"
     ]
@@ -334,7 +334,7 @@ def test_the_kernel_s_source_counts_in_the_guest_s_name(monkeypatch: pytest.Monk
     assert len({uml.edits_key.__wrapped__(release) for release in RELEASES}) == len(RELEASES)
 
 
-def test_a_guest_is_found_by_what_went_into_it(own_cache: Path) -> None:
+def test_a_guest_is_found_by_the_hash_of_its_inputs(own_cache: Path) -> None:
     with cache.making() as scratch:
         made = scratch / "made"
         made.mkdir()
@@ -349,22 +349,20 @@ def test_a_guest_is_found_by_what_went_into_it(own_cache: Path) -> None:
     assert cache.find("qemu", "x") is None
 
 
-def test_being_interrupted_leaves_nothing(own_cache: Path) -> None:
+def test_an_interrupted_setup_leaves_nothing(own_cache: Path) -> None:
     with contextlib.suppress(KeyboardInterrupt), cache.making() as scratch:
         (scratch / "half").write_bytes(b"x")
         raise KeyboardInterrupt
     assert [path.name for path in own_cache.iterdir()] == ["lock"]
 
 
-def test_what_a_killed_process_left_is_swept(own_cache: Path) -> None:
+def test_remains_of_a_killed_process_are_removed(own_cache: Path) -> None:
     (own_cache / ".making.0123456789abcdef").mkdir(parents=True)
     with cache.making() as scratch:
         assert [path.name for path in own_cache.glob(".making.*")] == [scratch.name]
 
 
-def test_what_is_fetched_and_unpacked_for_a_guest_ends_with_a_setup_that_is_killed(
-    own_cache: Path, tmp_path: Path
-) -> None:
+def test_downloads_and_unpacking_end_with_a_killed_setup(own_cache: Path, tmp_path: Path) -> None:
     """The next process of ours removes the folder of a killed setup."""
     program = """
 from pathlib import Path
@@ -420,7 +418,7 @@ def test_superseded_guests_are_removed_and_the_others_stay(own_cache: Path) -> N
     assert guests.clean() == ([], 0)
 
 
-def test_cleaning_says_what_it_removed(own_cache: Path) -> None:
+def test_cleaning_reports_what_it_removed(own_cache: Path) -> None:
     publish("uml-1-old", "other edits", 10)
     words = [sys.executable, "-m", "sojourn", "clean"]
     first, second = (
@@ -448,13 +446,13 @@ def test_a_disk_that_is_too_full_is_refused(own_cache: Path) -> None:
 # --------------------------------------------------------------------------------------- packages
 
 
-def test_a_package_that_can_not_be_had_is_named(own_cache: Path) -> None:
+def test_an_unavailable_package_is_named(own_cache: Path) -> None:
     with pytest.raises(GuestError, match="no-such-package-of-ours") as caught:
         packages.fetch("no-such-package-of-ours")
     assert "--from FOLDER" in caught.value.hint
 
 
-def test_without_apt_the_way_around_is_named(
+def test_without_apt_the_alternative_is_named(
     own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host, "has", lambda _: False)
@@ -464,7 +462,7 @@ def test_without_apt_the_way_around_is_named(
     assert "--from FOLDER" in caught.value.hint
 
 
-def test_a_given_file_is_taken_before_the_network(tmp_path: Path) -> None:
+def test_a_given_file_is_used_before_the_network(tmp_path: Path) -> None:
     (tmp_path / "bison_2%3a3.8.2+dfsg-1+b1_amd64.deb").write_bytes(b"")
     (tmp_path / "bison-doc_9_all.deb").write_bytes(b"")
     found = packages.fetch("bison", tmp_path)
@@ -503,7 +501,7 @@ Components: main
         ),
     ],
 )
-def test_a_suite_is_of_the_archive_that_the_host_s_apt_has(
+def test_a_suite_comes_from_the_archive_of_the_host_s_apt(
     name: str, text: str, line: str, tmp_path: Path
 ) -> None:
     (tmp_path / "etc/sources.list.d").mkdir(parents=True)
@@ -525,7 +523,7 @@ def test_a_host_without_debian_s_archive_is_told_what_to_do(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(not shutil.which("apt-config"), reason="there is no apt")
-def test_all_that_apt_writes_for_a_suite_is_in_a_folder_of_ours(tmp_path: Path) -> None:
+def test_apt_writes_a_suite_s_files_into_a_separate_folder(tmp_path: Path) -> None:
     (tmp_path / "sources.list").write_text("deb http://mirror/debian trixie main\n")
     options = suites.configured("trixie-backports", tmp_path / "mine", tmp_path)
     shell = subprocess.run(
@@ -544,7 +542,7 @@ def test_all_that_apt_writes_for_a_suite_is_in_a_folder_of_ours(tmp_path: Path) 
     assert all(place.startswith(str(tmp_path / "mine")) for place in found.values())
 
 
-def test_a_broken_package_is_named_and_fetched_anew_next_time(tmp_path: Path) -> None:
+def test_a_damaged_package_is_named_and_fetched_again_next_time(tmp_path: Path) -> None:
     broken = tmp_path / "m4_1_amd64.deb"
     broken.write_bytes(b"not a package")
     with pytest.raises(GuestError, match=r"m4_1_amd64\.deb"):
@@ -555,7 +553,7 @@ def test_a_broken_package_is_named_and_fetched_anew_next_time(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("absent", "package"), [("gcc", "gcc"), ("ld", "binutils"), ("perl", "perl")]
 )
-def test_what_the_host_lacks_is_named_by_its_package(
+def test_a_program_that_the_host_lacks_is_named_with_its_package(
     absent: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host, "has", lambda name: name != absent)
@@ -572,7 +570,7 @@ def test_what_the_host_lacks_is_named_by_its_package(
         ("perl", uml.missing_from_host),
     ],
 )
-def test_a_program_counts_where_a_run_finds_it(
+def test_a_program_counts_only_if_a_run_finds_it(
     name: str,
     why_not: Callable[[], str | None],
     tmp_path: Path,
@@ -624,7 +622,7 @@ def test_a_guest_that_ends_well_hands_over_its_archive(tmp_path: Path) -> None:
     assert done.console == "@BOOT\n@END\n"
 
 
-def test_how_far_a_guest_is_is_told_while_it_runs(tmp_path: Path) -> None:
+def test_a_guest_reports_its_time_while_it_runs(tmp_path: Path) -> None:
     # The guest continues when its time has been read; an incomplete line is not a time.
     words = "echo @BOOT; printf '@AT 5\\n@AT 70\\n@AT 9'; while ! [ -e heard ]; do sleep 0.01; done"
     words += "; printf '00\\n'; cat initrd > results.tar; echo @END"
@@ -646,14 +644,14 @@ def test_how_far_a_guest_is_is_told_while_it_runs(tmp_path: Path) -> None:
     assert done.console == "@BOOT\n@AT 900\n@END\n"
 
 
-def test_a_guest_that_is_told_to_stop_does(tmp_path: Path) -> None:
+def test_a_guest_stops_on_request(tmp_path: Path) -> None:
     words = "echo @BOOT; echo @AT 5; sleep 1000"
     (tmp_path / "base.cpio").write_bytes(b"BASE")
     with pytest.raises(Cancelled):
         run(Script(tmp_path / "base.cpio", words), Boot(tmp_path, b""), lambda now_ns: now_ns < 5)
 
 
-def test_an_archive_of_an_earlier_run_is_not_taken_for_this_one_s(tmp_path: Path) -> None:
+def test_an_archive_of_an_earlier_run_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "results.tar").write_bytes(b"old")
     with pytest.raises(GuestRunError):
         boot_script(tmp_path, "echo @BOOT; echo @END")
@@ -667,7 +665,7 @@ def runs_still(pid: int) -> bool:
         return False
 
 
-def test_a_guest_that_was_begun_and_hangs_is_ended_with_all_its_processes(tmp_path: Path) -> None:
+def test_a_guest_that_hangs_is_ended_with_all_its_processes(tmp_path: Path) -> None:
     with pytest.raises(GuestRunError) as caught:
         boot_script(tmp_path, "echo @BOOT; sleep 1000 & echo $! > child; wait", limit_s=1.0)
     assert caught.value.ending == "hung"
@@ -709,7 +707,7 @@ def test_a_guest_that_was_begun_and_hangs_is_ended_with_all_its_processes(tmp_pa
         ("echo @BOOT; echo '@END'", "gave up", "before it had written"),
     ],
 )
-def test_each_way_to_end_badly_is_told_apart(
+def test_each_kind_of_failure_has_its_own_error(
     tmp_path: Path, words: str, ending: str, said: str
 ) -> None:
     with pytest.raises(GuestRunError) as caught:
@@ -720,7 +718,7 @@ def test_each_way_to_end_badly_is_told_apart(
     assert caught.value.hint
 
 
-def test_a_guest_that_is_not_there_is_an_error_and_no_traceback(tmp_path: Path) -> None:
+def test_a_missing_guest_is_an_error_without_a_traceback(tmp_path: Path) -> None:
     (tmp_path / "base.cpio").write_bytes(b"")
 
     class Absent(Script):
@@ -738,7 +736,7 @@ def test_the_command_line_differs_by_the_seed_alone() -> None:
     assert not any("/somewhere" in word for word in one[1:])
 
 
-def test_folders_unfit_for_the_memory_are_each_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_folder_that_is_unfit_for_the_memory_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uml, "_unfit", lambda *_: "is mounted noexec")
     with pytest.raises(GuestError) as caught:
         uml.memory_folder(256)
@@ -774,7 +772,7 @@ def test_modules_load_after_what_they_need() -> None:
         )
 
 
-def test_a_signature_is_taken_off_and_nothing_else() -> None:
+def test_only_a_signature_is_removed() -> None:
     signature = b"S" * 77
     trailer = (
         struct.pack(">5B3xI", 0, 0, 2, 0, 0, len(signature)) + b"~Module signature appended~\n"
@@ -786,7 +784,7 @@ def test_a_signature_is_taken_off_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     "pack", [lzma.compress, lambda data: zlib.compressobj(wbits=31).compress(data)]
 )
-def test_the_kernel_comes_out_of_its_image(pack: object, tmp_path: Path) -> None:
+def test_the_kernel_is_unpacked_from_its_image(pack: object, tmp_path: Path) -> None:
     kernel = b"\x7fELF" + bytes(range(256)) * 400
     if pack is lzma.compress:
         payload = lzma.compress(kernel, check=lzma.CHECK_CRC32)
@@ -846,7 +844,7 @@ def test_an_engine_s_build_counts_guest_program_and_our_sources_around_it(
     assert engine.build("kernel", "f00d") == built[""]
 
 
-def test_a_run_of_a_guest_is_equal_to_itself_run_again(kernel_uml: str) -> None:
+def test_a_run_of_a_guest_equals_its_repetition(kernel_uml: str) -> None:
     scenario = """
         duration = "2 s"
         [bottleneck]
@@ -864,7 +862,7 @@ def test_a_run_of_a_guest_is_equal_to_itself_run_again(kernel_uml: str) -> None:
     assert (found.equal, found.same_build, found.same_scenario) == (True, True, True)
 
 
-def test_a_stored_seed_of_a_guest_is_taken_without_one(
+def test_a_stored_seed_of_a_guest_is_used_without_a_guest(
     kernel_uml: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seeds = tmp_path / "sojourn" / "seeds"
@@ -941,7 +939,7 @@ def command_line(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_status_says_how_to_make_a_guest_and_fails(own_cache: Path) -> None:
+def test_status_exits_with_1_and_prints_how_to_make_a_guest(own_cache: Path) -> None:
     done = command_line("status")
     assert done.returncode == 1
     assert "uml: " in done.stdout
@@ -1013,14 +1011,14 @@ def words(console: str, name: str) -> list[int]:
     return [int(word) for word in found[1].split()]
 
 
-def test_a_rate_that_changes_in_a_transmission_holds_for_its_rest(measured: Booted) -> None:
+def test_a_rate_change_applies_to_the_rest_of_a_transmission(measured: Booted) -> None:
     # 1.2 ms at 10 Mbit/s; the rest at the change takes twice its time. Then 10 ms of delay.
     change, arrived = words(measured.console, "slower")
     assert 0 < change < 1_200_000
     assert arrived == change + 2 * (1_200_000 - change) + 10_000_000
 
 
-def test_a_transmission_goes_on_after_an_outage_where_it_stood(measured: Booted) -> None:
+def test_a_transmission_continues_after_an_outage(measured: Booted) -> None:
     stopped, back, arrived = words(measured.console, "outage")
     assert 0 < stopped < 1_200_000
     assert arrived == back + (1_200_000 - stopped) + 10_000_000
@@ -1047,7 +1045,7 @@ def test_the_same_seed_gives_the_same_bytes_anywhere_and_another_gives_others(
     ("mode", "ending"),
     [("exit", "panicked"), ("fail", "gave up"), ("eat", "out of memory"), ("leave", "gave up")],
 )
-def test_a_program_that_ends_badly_is_told_apart(
+def test_the_failure_of_a_program_is_reported_with_its_cause(
     guest: Guest, program: Path, tmp_path: Path, mode: str, ending: str
 ) -> None:
     with pytest.raises(GuestRunError) as caught:
@@ -1143,6 +1141,6 @@ def test_the_stock_guest_gives_the_same_bytes_however_the_host_treats_it(
     assert other != first
 
 
-def test_the_marks_are_words_at_the_start_of_a_line() -> None:
+def test_the_markers_are_words_at_the_start_of_a_line() -> None:
     assert booting.ENDED.search("x\n@END\n")
     assert not booting.ENDED.search("the end: @END")

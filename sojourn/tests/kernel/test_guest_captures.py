@@ -63,7 +63,7 @@ def lossy(tmp_path_factory: pytest.TempPathFactory, kernel_uml: str) -> Run:
     return _run(folder, _scenario(30, **{"record.headers": True}), kernel_uml)
 
 
-def test_nothing_else_changes_where_headers_are_kept(
+def test_recording_headers_changes_no_other_table(
     tmp_path: Path, kernel_uml: str, lossy: Run
 ) -> None:
     without = _run(tmp_path / "without", _scenario(30), kernel_uml)
@@ -97,7 +97,7 @@ def test_a_connection_is_one_stream_from_its_syn_to_its_fin(lossy: Run) -> None:
     assert headers.filter(pl.col("flow") == "web")["connection"].n_unique() >= transfers.height > 5
 
 
-def test_linux_and_the_simulator_say_the_same(tmp_path: Path, kernel_uml: str) -> None:
+def test_linux_and_the_simulator_record_the_same_headers(tmp_path: Path, kernel_uml: str) -> None:
     """Timestamps and PSH are not compared, because the model sets them in its own way. Windows are
     compared only in the packets of the data's receiver."""
     made = _scenario(1000, **{"record.headers": True, "duration": "2 s", "flow.web.stop": "1.9 s"})
@@ -147,7 +147,7 @@ def test_wireshark_has_no_complaint_about_a_clean_run(tmp_path: Path, kernel_uml
     assert _matching(file, "tcp.analysis.flags and not tcp.analysis.window_update") == []
 
 
-def test_of_a_lossy_run_wireshark_says_what_was_lost(tmp_path: Path, lossy: Run) -> None:
+def test_wireshark_finds_the_losses_of_a_lossy_run(tmp_path: Path, lossy: Run) -> None:
     file = tmp_path / "lossy.pcapng"
     file.write_bytes(pcapng.capture(lossy, 1))
     assert _matching(file, "_ws.malformed or ip.checksum.status==0 or tcp.checksum.status==0") == []

@@ -62,7 +62,7 @@ def test_each_queue_has_its_discipline_and_each_direction_of_a_flow_its_queue() 
     assert not any("nic0b" in line and "mq" in line for line in tc_lines)
 
 
-def test_what_a_hash_decides_needs_no_filters() -> None:
+def test_without_pinned_flows_there_are_no_filters() -> None:
     made = plan(loads(CARD.replace("pinned = [0, 0, 0, 1, 2]", "")).realise(1), SIMNIC).plan
     assert not any("clsact" in line for line in lines(made))
 
@@ -85,7 +85,7 @@ def test_cake_mq_is_made_by_netlink_and_by_the_kernel_that_has_it() -> None:
         ('link_layer = "linux"', "", "14 bytes of Ethernet"),
     ],
 )
-def test_what_linux_has_otherwise_is_refused(old: str, new: str, why: str) -> None:
+def test_cards_that_linux_builds_in_another_way_are_refused(old: str, new: str, why: str) -> None:
     with pytest.raises(PlanError, match=why):
         plan(loads(CAKES.replace(old, new)).realise(1), replace(SIMNIC, linux=(7, 3)))
 
@@ -112,7 +112,7 @@ def test_the_guest_s_card_sends_from_its_queues_in_turn(kernel_uml: str) -> None
 
 
 @pytest.mark.parametrize("text", [CARD, CAKES])
-def test_so_does_the_card_of_linux_7_3_and_its_cakes_share_their_rate(
+def test_the_card_of_linux_7_3_sends_from_its_queues_in_turn_and_its_cakes_share_their_rate(
     kernel_73: str, text: str
 ) -> None:
     agrees(text, kernel_73)

@@ -129,7 +129,7 @@ packets = true
 """
 
 
-def test_open_loop_traffic_is_the_simulator_s_in_a_guest(kernel_uml: str) -> None:
+def test_open_loop_traffic_in_a_guest_equals_the_simulator_s(kernel_uml: str) -> None:
     """Arrivals and sizes are drawn before either engine starts; a capture's packets are sent at
     their times."""
     made = {name: run(loads(OPEN_LOOP), engine=name) for name in ("sim", kernel_uml)}

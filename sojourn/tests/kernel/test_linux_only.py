@@ -66,7 +66,7 @@ def scenario(qdisc: str, congestion: str = "cubic") -> str:
     return SCENARIO.replace("QDISC", qdisc).replace("CONGESTION", congestion)
 
 
-def test_there_are_words_for_each() -> None:
+def test_each_discipline_has_options_for_its_test() -> None:
     by_netlink = {record.kind for record in QDISCS.values() if record.since is not None}
     alone = {record.kind for record in QDISCS.values() if not record.simulated} - by_netlink
     as_said = {"cake", "choke", "ets", "fq", "hhf", "prio", "sfb", "sfq", "tbf"}
@@ -74,7 +74,7 @@ def test_there_are_words_for_each() -> None:
 
 
 @pytest.mark.parametrize("kind", WORDS)
-def test_the_words_reach_tc_as_they_are_and_nothing_is_added(kind: str) -> None:
+def test_options_reach_tc_unchanged(kind: str) -> None:
     for text in (f"{kind} {WORDS[kind]}", LEAST.get(kind, kind)):
         said = Qdisc.parse(text).command()
         assert sorted(said.split()) == sorted(text.split())
@@ -139,7 +139,7 @@ def test_dualpi2_is_refused_by_other_kernels_and_by_tc(machine: Machine) -> None
         ),
     ],
 )
-def test_what_tcp_of_this_kernel_is_not_is_refused(
+def test_a_tcp_profile_of_another_kernel_is_refused(
     key: str, linux_: tuple[int, int], why: str
 ) -> None:
     asked = loads(scenario("codel").replace('kind = "bulk"', f'kind = "bulk"\n{key}'))
@@ -159,7 +159,7 @@ def test_a_discipline_of_another_kernel_is_refused() -> None:
         plan(asked, SIMNIC)
 
 
-def test_gred_and_a_policer_want_one_place() -> None:
+def test_gred_and_a_policer_on_one_link_are_refused() -> None:
     gred = scenario("gred limit 60000 40000 avpkt 1000")
     plan(loads(gred).realise(1), SIMNIC)
     policed = gred.replace("[[flow]]", 'police = "rate 5mbit burst 64k"\n[[flow]]', 1)
@@ -173,7 +173,7 @@ def test_words_that_the_guest_s_tc_lacks_are_refused_before_it_boots() -> None:
         plan(asked.realise(1), SIMNIC)
 
 
-def test_what_a_discipline_holds_at_most_is_known_where_it_is_not_said() -> None:
+def test_the_default_limit_of_each_discipline_is_known() -> None:
     packets = {text: Qdisc.parse(text).packets for text in ("fq", "fq limit 50", "sfq", "cake")}
     assert packets == {"fq": 10_000, "fq limit 50": 50, "sfq": 127, "cake": 10_240}
     assert Qdisc.parse("bfifo limit 150000").packets == 101
@@ -217,7 +217,7 @@ def test_pie_counts_a_drop_at_its_limit_twice(tmp_path: Path) -> None:
     assert words(made["drops"]["cause"]) == ["limit"] * 3
 
 
-def test_drops_of_fq_pie_and_choke_are_told_apart_by_their_counters(tmp_path: Path) -> None:
+def test_drops_of_fq_pie_and_choke_are_classified_by_their_counters(tmp_path: Path) -> None:
     for kind, said, before, after, cause in (
         # A drop at the limit is counted twice; above memory_limit nothing is dropped.
         ("fq_pie", "", (0,) * 9, (9, 3, 3, 0, 0, 2, 1, 1, 0), "limit"),
@@ -432,7 +432,7 @@ def test_cake_gives_each_host_half_however_many_flows_it_has(
     assert least < delivered["one"] / sum(delivered.values()) < most
 
 
-def test_dctcp_hears_of_every_mark(kernel_uml: str, tmp_path: Path) -> None:
+def test_dctcp_gets_every_mark(kernel_uml: str, tmp_path: Path) -> None:
     """With a DCTCP receiver the queue stays at the threshold. Without one, the flow is Reno over a
     queue without a limit."""
     run = engines.run(
@@ -467,7 +467,7 @@ def test_offloads_make_larger_packets_and_carry_no_more(
     assert 0.9 * down["capacity_bits"] < down["wire_bytes"] * 8 < 1.001 * down["capacity_bits"]
 
 
-def test_what_a_larger_packet_takes_on_the_wire_is_what_its_parts_take() -> None:
+def test_a_larger_packet_takes_the_time_of_its_parts_on_the_wire() -> None:
     framing = LinkLayer(14, 38, 84)
     sizes = np.array([40, 1500, 52 + 1448 + 1, 52 + 2 * 1448, 52 + 44 * 1448])
     parts = [84, 1538, 1538 + 91, 2 * 1538, 44 * 1538]

@@ -38,7 +38,7 @@ def packets(run: Run, link: str, seed: int = 1) -> pl.DataFrame:
 @pytest.mark.parametrize(
     "qdisc", ["pfifo limit 20", "pfifo_head_drop limit 20", "codel", "fq_codel"]
 )
-def test_a_single_flow_is_the_kernels(
+def test_a_single_flow_sends_the_kernels_packets(
     kernel_uml: str, qdisc: str, delay: str, congestion: str
 ) -> None:
     label = f"{qdisc}, {congestion}, delay {delay}, count 1"
@@ -48,7 +48,9 @@ def test_a_single_flow_is_the_kernels(
 @pytest.mark.parametrize(
     ("qdisc", "delay"), [("pfifo limit 20", "5 ms"), ("pfifo limit 20", "40 ms"), ("codel", "5 ms")]
 )
-def test_a_single_vegas_flow_is_the_kernels(kernel_uml: str, qdisc: str, delay: str) -> None:
+def test_a_single_vegas_flow_sends_the_kernels_packets(
+    kernel_uml: str, qdisc: str, delay: str
+) -> None:
     label = f"{qdisc}, reno, delay {delay}, count 1"
     drops = same_packets(kernel_uml, label, {"flow.bulk.congestion": "vegas"})
     # A single Vegas flow does not fill a fifo of 20 packets. Over CoDel its window is a segment
@@ -59,7 +61,7 @@ def test_a_single_vegas_flow_is_the_kernels(kernel_uml: str, qdisc: str, delay: 
 @pytest.mark.parametrize("congestion", ["reno", "cubic"])
 @pytest.mark.parametrize("delay", ["5 ms", "40 ms"])
 @pytest.mark.parametrize("qdisc", ["pfifo limit 20", "codel"])
-def test_a_single_flow_of_linux_7_3_is_that_kernels(
+def test_a_single_flow_of_linux_7_3_sends_that_kernels_packets(
     kernel_73: str, qdisc: str, delay: str, congestion: str
 ) -> None:
     """The receiver of Linux 7.3 differs from that of 6.12 in the window and in the times of
@@ -117,7 +119,9 @@ def test_a_policer_drops_the_packets_that_linuxs_drops(
         assert run.table("drops", 1)["cause"].to_list() == ["police"] * drops
 
 
-def test_a_policers_drops_are_told_from_those_of_the_queue_behind_it(kernel_uml: str) -> None:
+def test_a_policers_drops_are_distinguished_from_those_of_the_queue_behind_it(
+    kernel_uml: str,
+) -> None:
     """The policer drops while the sender is fast, and the queue after the sender's rate has
     fallen."""
     both = loads(POLICED).with_(
@@ -136,7 +140,7 @@ def test_a_policers_drops_are_told_from_those_of_the_queue_behind_it(kernel_uml:
 
 @pytest.mark.parametrize("child", ["pfifo limit 20", "codel", "fq_codel"])
 @pytest.mark.parametrize("queues", [1, 4])
-def test_a_single_flow_over_a_card_with_several_queues_is_the_kernels(
+def test_a_single_flow_over_a_card_with_several_queues_sends_the_kernels_packets(
     kernel_uml: str, child: str, queues: int
 ) -> None:
     card = {
@@ -175,7 +179,7 @@ packets = true
         ("10 Mbit/s", "20 ms", "pfifo limit 100"),
     ],
 )
-def test_a_single_bbr_flow_is_the_kernels(
+def test_a_single_bbr_flow_sends_the_kernels_packets(
     kernel_uml: str, rate: str, delay: str, qdisc: str
 ) -> None:
     """BBR draws one of seven phases to start ProbeBW with. Exactly one of them gives the guest's
@@ -228,7 +232,7 @@ packets = true
 
 @pytest.mark.parametrize("congestion", ["reno", "cubic"])
 @pytest.mark.parametrize("rate", ["1 Mbit/s", "20 Mbit/s"])
-def test_a_single_flow_that_is_marked_is_the_kernels(
+def test_a_single_flow_that_is_marked_sends_the_kernels_packets(
     kernel_uml: str, rate: str, congestion: str
 ) -> None:
     """Packets are marked in every round trip, so the time and content of the receiver's answers to
@@ -263,7 +267,7 @@ def marks_of_the_same_packets(kernel: str, settings: dict[str, str]) -> int:
         ("20 Mbit/s", "10 ms", "fq_codel ce_threshold 1ms"),
     ],
 )
-def test_a_single_dctcp_flow_is_the_kernels(
+def test_a_single_dctcp_flow_sends_the_kernels_packets(
     kernel_uml: str, rate: str, delay: str, qdisc: str
 ) -> None:
     """Each window follows from alpha, which follows from the number of segments that each ACK
@@ -277,7 +281,7 @@ def test_a_single_dctcp_flow_is_the_kernels(
     assert marks_of_the_same_packets(kernel_uml, settings) > 400
 
 
-def test_a_single_cubic_flow_whose_window_opens_is_the_kernels(kernel_uml: str) -> None:
+def test_a_single_cubic_flow_whose_window_opens_sends_the_kernels_packets(kernel_uml: str) -> None:
     """Over 40 ms the buffer grows as long as the flow lasts. ACKs have time stamps of whole ms.
     With this start no ACK leaves in the last 2 µs of a ms, so the guest's ACKs, which leave 2 µs
     later, have the same time stamps."""
@@ -290,7 +294,9 @@ def test_a_single_cubic_flow_whose_window_opens_is_the_kernels(kernel_uml: str) 
     assert marks_of_the_same_packets(kernel_uml, settings) > 20
 
 
-def test_a_single_flow_that_may_be_marked_and_is_dropped_is_linux_7_3_s(kernel_73: str) -> None:
+def test_a_single_ecn_capable_flow_with_drops_sends_the_packets_of_linux_7_3(
+    kernel_73: str,
+) -> None:
     """A pfifo loses packets. Retransmissions are not ECN-capable, which gives quick ACKs."""
     settings = {
         "bottleneck.rate": "10 Mbit/s",
@@ -312,7 +318,7 @@ def test_a_single_flow_that_may_be_marked_and_is_dropped_is_linux_7_3_s(kernel_7
         ("reno", "10 Mbit/s", "20 ms", "pfifo limit 50", 0),
     ],
 )
-def test_a_single_flow_with_accurate_feedback_is_linux_7_3_s(
+def test_a_single_flow_with_accurate_feedback_sends_the_packets_of_linux_7_3(
     kernel_73: str, congestion: str, rate: str, delay: str, qdisc: str, least: int
 ) -> None:
     """Equal packets require that the ACKs report the same marks at the same times, and that
@@ -352,7 +358,7 @@ packets = true
 """
 
 
-def test_two_flows_and_a_ping_are_the_kernels(kernel_uml: str) -> None:
+def test_two_flows_and_a_ping_send_the_kernels_packets(kernel_uml: str) -> None:
     """A delayed ACK's timer expires before a program sends at the same time. The expiry also sends
     SACKs that were delayed, even if nobody needs them any more."""
     ours, kernels = (
@@ -543,7 +549,7 @@ packets = true
 @pytest.mark.parametrize(
     ("loss", "seed", "least"), [("3 %", 4, 1400), ("10 %", 4, 700), ("10 %", 6, 180)]
 )
-def test_a_single_flow_on_a_lossy_wire_is_the_kernels(
+def test_a_single_flow_on_a_lossy_wire_sends_the_kernels_packets(
     kernel_uml: str, loss: str, seed: int, least: int
 ) -> None:
     """Both directions lose packets. `least`: the flow's segments that are equal before the first
@@ -599,7 +605,7 @@ packets = true
 """
 
 
-def test_sixteen_flows_that_start_on_a_narrow_link_and_are_marked_are_the_kernels(
+def test_sixteen_marked_flows_that_start_on_a_narrow_link_send_the_kernels_packets(
     kernel_uml: str,
 ) -> None:
     """The queue is seconds long, so probes, needless timeouts and reductions for marks coincide."""
@@ -665,7 +671,9 @@ def parts_from_the_kernels(kernel: str, settings: dict[str, object], start_ms: f
     return min(parted, default=None)
 
 
-def test_a_window_that_opens_by_the_receivers_own_rtt_is_the_kernels(kernel_uml: str) -> None:
+def test_a_flow_whose_window_opens_by_the_receivers_own_rtt_sends_the_kernels_packets(
+    kernel_uml: str,
+) -> None:
     """The receiver measures its RTT by echoed time stamps and by the time for a window of data. The
     RTT shows in the times at which its window opens and segments are acknowledged: here at 1.9
     s."""
@@ -712,7 +720,7 @@ simulator's, so that a test has fewer than 50 of them, or no pause."""
 
 @pytest.mark.parametrize("congestion", ["reno", "cubic"])
 @pytest.mark.parametrize("what", ASKING)
-def test_a_connection_of_requests_is_the_kernels(
+def test_a_connection_of_requests_sends_the_kernels_packets(
     kernel_uml: str, what: str, congestion: str
 ) -> None:
     """Both ends send data. Equal packets require that the same data segments carry ACKs, that the

@@ -210,7 +210,7 @@ def assert_flows_keep_to_their_paths(realised: Realised, made: dict[str, Any]) -
 
 @pytest.mark.parametrize("wiring", MACHINES)
 @pytest.mark.parametrize("file", SCENARIOS, ids=lambda file: file.stem)
-def test_every_example_is_planned_with_its_flows_on_their_paths_or_refused_in_words(
+def test_every_example_is_planned_with_its_flows_on_their_paths_or_refused_with_a_reason(
     file: Path, wiring: str
 ) -> None:
     for variant in load(file).variants():
@@ -295,7 +295,7 @@ def test_a_link_and_the_one_back_are_the_two_ends_of_a_pair_of_cards() -> None:
     assert [device["name"] for device in made["devices"]] == ["nic0a", "nic0b"]
 
 
-def test_no_packet_asks_for_an_address() -> None:
+def test_no_packet_needs_address_resolution() -> None:
     for machine in MACHINES.values():
         _, made = planned(with_(), machine)
         network = Network.of(made)
@@ -425,14 +425,14 @@ def test_an_access_link_may_lead_to_a_named_host() -> None:
 
 
 @pytest.mark.parametrize("kind", ['kind = "web"\nsize = "9 kB"', 'kind = "stream"'])
-def test_what_the_simulator_alone_can_send_is_refused_with_what_to_do(kind: str) -> None:
+def test_traffic_that_only_the_simulator_can_send_is_refused_with_an_alternative(kind: str) -> None:
     error = refused(loads(f'{DUMBBELL}\n[[flow]]\nname = "page"\n{kind}'))
     assert [each.where for each in error.problems] == ["flow 'page'"]
     assert "the simulator's alone" in error.problem
     assert "engine sim" in error.hint
 
 
-def test_a_host_can_t_have_two_kinds_of_tcp_or_two_ways_to_it() -> None:
+def test_a_host_can_t_have_two_kinds_of_tcp_or_two_paths_to_it() -> None:
     marked = refused(loads(HOUSE).with_({"flow.backup.ecn": True}))
     assert [each.where for each in marked.problems] == ["flow 'backup': tcp"]
     assert "'home/laptop'" in marked.problems[0].why
@@ -488,7 +488,7 @@ def card(made: dict[str, Any], device: str) -> dict[str, str]:
     }
 
 
-def test_a_card_is_told_what_the_link_is() -> None:
+def test_a_card_gets_the_settings_of_its_link() -> None:
     scenario = with_(
         bottleneck__ring=64,
         bottleneck__bql=True,
@@ -516,7 +516,7 @@ def test_a_card_is_told_what_the_link_is() -> None:
     assert "loss_good" not in card(made, "nic0b")
 
 
-def test_a_card_s_wire_does_what_the_link_s_words_say() -> None:
+def test_a_card_s_wire_gets_the_settings_of_the_link() -> None:
     scenario = with_(
         bottleneck__jitter="4 ms 25 % distribution normal",
         bottleneck__overtake=True,
@@ -548,7 +548,7 @@ def test_a_card_s_wire_does_what_the_link_s_words_say() -> None:
         planned(scenario, VETH)
 
 
-def test_packets_larger_than_the_wire_s_are_built_only_where_the_scenario_says_so() -> None:
+def test_large_packets_are_built_only_with_offloads() -> None:
     for offloads in (False, True):
         _, made = planned(with_(offloads=offloads))
         network = Network.of(made)
@@ -578,7 +578,7 @@ def test_packets_larger_than_the_wire_s_are_built_only_where_the_scenario_says_s
         assert all(line.count("gso_max_segs 1 ") == (0 if offloads else 2) for line in pairs)
 
 
-def test_the_discipline_counts_what_the_link_layer_says() -> None:
+def test_the_discipline_counts_the_bytes_of_the_link_layer() -> None:
     for layer, stab in (("none", "stab overhead -14 "), ("ethernet", ""), ("linux", "")):
         _, made = planned(with_(bottleneck__link_layer=layer))
         assert (
@@ -618,7 +618,7 @@ def test_cake_s_overhead_is_beside_the_ip_packet_whatever_the_link_layer(machine
     assert "write an overhead of at least -46" in error.hint
 
 
-def test_large_packets_that_cake_would_count_otherwise_are_refused() -> None:
+def test_large_packets_that_cake_would_count_differently_are_refused() -> None:
     def with_cake(layer: str) -> Scenario:
         return with_(
             bottleneck__link_layer=layer, bottleneck__qdisc="cake bandwidth 9mbit", offloads=True
@@ -693,7 +693,7 @@ def test_a_policer_hangs_on_the_egress_and_counts_as_the_discipline_does() -> No
         ]
 
 
-def test_a_policer_that_linux_has_not_is_refused() -> None:
+def test_a_policer_that_linux_lacks_is_refused() -> None:
     bare = with_(bottleneck__link_layer="none", bottleneck__police="rate 1mbit burst 3k overhead 4")
     with pytest.raises(PlanError, match="counts at least 14 bytes of Ethernet") as caught:
         planned(bare)
@@ -780,9 +780,7 @@ def test_memory_does_not_grow_with_the_run() -> None:
     assert memory_of(bottleneck__rate="1 Gbit/s", duration="1 h") == short < 300
 
 
-def test_memory_for_rows_is_for_the_packets_that_can_come_not_for_all_that_a_link_could_carry() -> (
-    None
-):
+def test_memory_for_rows_depends_on_possible_packets_not_on_the_link_s_capacity() -> None:
     # At 10 Mbit/s at most 100 MB pass in 80 s: 66 000 packets and as many acknowledgements,
     # whatever the way back could carry.
     narrow = memory_of(**ROWS, duration="80 s", bottleneck__up={"rate": "10 Gbit/s"})
@@ -799,7 +797,7 @@ def test_memory_for_rows_is_for_the_packets_that_can_come_not_for_all_that_a_lin
     )
 
 
-def test_memory_is_for_all_of_a_stream_before_a_narrow_link() -> None:
+def test_memory_is_estimated_for_all_packets_of_a_stream_before_a_narrow_link() -> None:
     bulk = memory_for('kind = "bulk"')
     # 1.04 million packets of 1448 bytes, recorded twice.
     video = memory_for('kind = "video"\nrate = "30 Mbit/s"')
@@ -832,7 +830,7 @@ def test_every_queue_is_in_the_log_and_a_ring_s_far_end_too() -> None:
     assert all(tap["rows"] for tap in planned(with_(**ROWS))[1]["taps"])
 
 
-def test_without_a_log_a_queue_is_seen_at_all_ways_in_and_only_its_own_packets() -> None:
+def test_without_a_log_taps_observe_all_entries_of_a_queue_and_only_its_packets() -> None:
     realised, made = planned(with_(), VETH)
     down = made["taps"][0]["seen"]
     assert [stage["name"] for stage in down["stages"]] == ["before", "after"]
@@ -852,7 +850,7 @@ def test_without_a_log_a_queue_is_seen_at_all_ways_in_and_only_its_own_packets()
         ("sfq", {"in_order": False, "how": "arrival", "limit": None}),
     ],
 )
-def test_what_taps_can_not_see_follows_from_the_discipline(
+def test_values_that_taps_can_not_observe_follow_from_the_discipline(
     qdisc: str, drops: dict[str, Any]
 ) -> None:
     _, made = planned(with_(bottleneck__qdisc=qdisc), VETH)
@@ -942,7 +940,7 @@ def test_jitter_keeps_the_order_and_is_at_both_ends() -> None:
         ),
     ],
 )
-def test_what_this_kernel_can_not_do_is_refused_with_its_place(
+def test_features_that_this_kernel_lacks_are_refused_with_their_place(
     changes: dict[str, Any], machine: Machine, where: str, why: str
 ) -> None:
     error = refused(loads(DUMBBELL).with_(changes), machine)
@@ -961,7 +959,7 @@ def test_everything_is_refused_at_once() -> None:
     }
 
 
-def test_what_tcp_of_linux_lets_one_choose_is_chosen() -> None:
+def test_the_tcp_settings_that_linux_allows_are_set() -> None:
     settings = {
         "initial_window": 4,
         "sack": False,

@@ -106,7 +106,7 @@ def test_a_server_starts_before_the_run_and_its_client_at_the_start_of_the_flow(
     assert "stop_ns" not in plan_of(LINE + PAIR)["programs"][0]
 
 
-def test_a_host_speaks_from_the_address_to_which_there_are_routes() -> None:
+def test_a_host_sends_from_the_address_to_which_there_are_routes() -> None:
     plan = plan_of(LINE + PAIR)
     (web,) = plan["flows"]
     steps = [step for step in plan["setup"] if step["do"] == "run" and step["argv"][0] == "ip"]
@@ -139,7 +139,7 @@ def test_hosts_of_programs_have_the_tcp_of_bulk() -> None:
     assert settings(both, 0) == settings(both, 1)
 
 
-def test_a_plan_without_programs_is_what_it_was() -> None:
+def test_a_plan_without_programs_is_unchanged() -> None:
     plan = plan_of(LINE + "[[flow]]\nkind = 'bulk'\n[[flow]]\nkind = 'ping'\n")
     assert "programs" not in plan
     assert " src " not in json.dumps(plan)
@@ -291,7 +291,7 @@ def archive(samples: int, retransmits: int) -> Archive:
     return Archive({"flows": [about]}, arrays)
 
 
-def test_a_row_of_programs_has_what_their_packets_show_and_nothing_else() -> None:
+def test_a_row_of_programs_contains_only_values_from_their_packets() -> None:
     seen = observed_flow(0, realised(LINE + PAIR), archive(samples=2, retransmits=3))
     row = seen.totals(7, 40)
     assert (row["sent_packets"], row["sent_bytes"], row["received_packets"]) == (5, 7500, 4)
@@ -340,7 +340,7 @@ def answering(folder: Path, sizes: Sequence[int], more: str = "", line: str = LI
 
 
 @pytest.mark.long
-def test_a_flow_has_the_bytes_that_its_programs_count_and_the_same_bytes_twice(
+def test_a_flow_has_the_bytes_that_its_programs_count_and_is_the_same_in_two_runs(
     guest_for_programs: str, allowed: None, tmp_path: Path
 ) -> None:
     sizes = (1, 100_000, 1_000_000)
@@ -466,7 +466,7 @@ def test_runs_with_headers_and_sweeps_take_flows_of_programs(
 
 
 @pytest.mark.long
-def test_verify_names_a_program_that_is_another_each_time(
+def test_verify_names_a_program_that_differs_from_run_to_run(
     guest_for_programs: str, allowed: None, tmp_path: Path
 ) -> None:
     """The program reads a file of the host that this test changes between the two runs. So the

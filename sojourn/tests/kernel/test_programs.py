@@ -186,7 +186,7 @@ def test_other_engines_refuse_programs(name: str, why: str) -> None:
     assert "-e kernel" in caught.value.hint
 
 
-def test_netns_refuses_programs_because_it_has_no_walls() -> None:
+def test_netns_refuses_programs_because_it_can_not_isolate_them() -> None:
     realised = scenario(LINE + program("true")).realise(1)
     (problem,) = problems_of(realised, "veth", False, (6, 12))
     assert "this host's files and network" in problem.why
@@ -230,7 +230,7 @@ def test_the_guest_for_programs_has_all_edits_of_the_usual_one() -> None:
     assert uml.edits_key(PROGRAMS) != uml.edits_key(USUAL)
 
 
-def test_a_plan_without_programs_has_nothing_of_them() -> None:
+def test_a_plan_without_programs_contains_nothing_for_programs() -> None:
     machine = guest_plan.Machine("simnic", own=True, ipv6=False)
     plain = guest_plan.plan(scenario(LINE).realise(1), machine)
     assert not any("program" in key for key in plain.plan)
@@ -248,7 +248,7 @@ def planned_of(text: str) -> Mapping[str, object]:
     return guest_plan.plan(scenario(text).realise(1), machine).plan
 
 
-def test_words_stand_for_the_device_at_the_node_and_for_an_address() -> None:
+def test_words_are_replaced_by_the_device_at_the_node_and_by_an_address() -> None:
     text = LINE + program("x {link:down} {link:up} --to={address:home}")
     (one,) = planned_of(text)["programs"]  # type: ignore[misc, attr-defined]
     down, up, address = one["argv"][1:]
@@ -348,7 +348,7 @@ def test_a_run_names_the_files_that_have_changed_since(tmp_path: Path) -> None:
     assert guest_programs.changed(run)[-1] == str(link)
 
 
-def test_neither_a_device_nor_a_pipe_is_read_for_its_sum(tmp_path: Path) -> None:
+def test_no_checksum_is_computed_of_a_device_or_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     opened = [("f", "/dev/zero"), ("f", str(tmp_path / "pipe")), ("f", "/proc/kmsg")]
     run = recorded(tmp_path / "run", made_of(opened))
@@ -376,7 +376,7 @@ def test_a_page_does_not_send_a_scenario_with_programs_to_the_lab(tmp_path: Path
 
 
 @pytest.mark.parametrize("text", [b"[]", b"{}", b'{"programs": [{"name": 1}]}', b"no"])
-def test_a_record_that_says_something_else_is_damaged(tmp_path: Path, text: bytes) -> None:
+def test_a_record_of_another_shape_counts_as_damaged(tmp_path: Path, text: bytes) -> None:
     run = recorded(tmp_path / "run", {guest_programs.RECORD: text})
     with pytest.raises(RunError, match=r"programs\.json"):
         guest_programs.read(run, 1)
@@ -417,7 +417,9 @@ def test_a_hostile_program_is_refused_everywhere(
 
 
 @pytest.mark.long
-def test_everyday_things_are_there(guest_for_programs: str, allowed: None, tmp_path: Path) -> None:
+def test_features_that_everyday_programs_need_exist(
+    guest_for_programs: str, allowed: None, tmp_path: Path
+) -> None:
     text = LINE + program("python3 everyday_program.py", "files = ['everyday_program.py']")
     lines = printed(run_of(loads(text, folder=HERE), tmp_path / "run")).splitlines()
     assert len(lines) == 15

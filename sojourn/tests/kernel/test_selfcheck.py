@@ -97,7 +97,7 @@ def test_a_shaper_s_burst_is_spent_before_half_of_the_time_is_over(burst: str) -
     assert beyond * took - shaper.burst_bytes < (check.duration_ns / 1e9 - took) * shaper.bps / 8
 
 
-def test_without_a_queue_there_is_a_link_to_check_all_the_same() -> None:
+def test_a_scenario_without_a_queue_still_has_a_link_to_check() -> None:
     check = planned.scenario(
         realised(bottleneck__rate="unlimited", bottleneck__up=None, bottleneck__loss=None), False
     )
@@ -105,7 +105,7 @@ def test_without_a_queue_there_is_a_link_to_check_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("machine", [SIMNIC, VETH])
-def test_it_has_namespaces_devices_and_cards_of_its_own(machine: Machine) -> None:
+def test_the_self_check_has_its_own_namespaces_devices_and_cards(machine: Machine) -> None:
     planned = plan(realised(bottleneck__up__ring=None), machine)
     check = planned.plan["check"]
     assert not set(check["namespaces"]) & set(planned.plan["namespaces"])
@@ -196,7 +196,9 @@ def test_a_guest_that_keeps_time_is_trusted() -> None:
         (Archive({}, {}), "uml", "it was not made"),
     ],
 )
-def test_one_that_does_not_is_found_out(archive: Archive, kind: str, words: str) -> None:
+def test_a_guest_that_does_not_keep_time_is_detected(
+    archive: Archive, kind: str, words: str
+) -> None:
     (reason,) = said(archive, kind)
     assert reason.startswith("self-check: ")
     assert words in reason
@@ -282,7 +284,7 @@ def invalid(folder: Path) -> Path:
     return folder
 
 
-def test_a_page_says_above_all_that_a_run_is_invalid(tmp_path: Path) -> None:
+def test_a_page_shows_first_that_a_run_is_invalid(tmp_path: Path) -> None:
     valid = engines.run(loads(SCENARIO), out=tmp_path / "valid")
     marked = Run.open(invalid(tmp_path / "marked"))
     page = report.render([valid, marked])
@@ -306,7 +308,7 @@ def test_reasons_are_kept_by_seed_and_replaced_with_it(tmp_path: Path) -> None:
     assert Run.open(tmp_path / "run").meta.invalid == ("seed 2: full",)
 
 
-def test_the_commands_say_it_and_end_with_1(
+def test_the_commands_report_an_invalid_run_and_end_with_1(
     tmp_path: Path,
     kernel_uml: str,
     monkeypatch: pytest.MonkeyPatch,

@@ -267,7 +267,7 @@ def words(causes: Any) -> list[str]:
 # --------------------------------------------------------------------------------------- the sums
 
 
-def test_a_queue_s_row_is_what_was_added_up(tmp_path: Path) -> None:
+def test_a_queue_s_row_is_the_sum_of_its_events(tmp_path: Path) -> None:
     made = Made(realised())
     made.watch(
         0,
@@ -311,7 +311,7 @@ def test_a_queue_s_row_is_what_was_added_up(tmp_path: Path) -> None:
     assert got["flows"]["lost_packets"].tolist() == [1, 1, 0, 0]
 
 
-def test_bins_are_the_simulator_s_over_the_whole_range() -> None:
+def test_histogram_bins_equal_the_simulator_s_over_the_whole_range() -> None:
     from sojourn.engine.kernel.observed.histogram import Histogram
 
     values = np.array(
@@ -350,7 +350,7 @@ def fq_codel(overlimit: int, overmemory: int = 0) -> bytes:
     return struct.pack("=10I", 0, 1514, overlimit, 0, 5, 2, 1, 0, 4096, overmemory)
 
 
-def test_fq_codel_s_counters_tell_its_causes(tmp_path: Path) -> None:
+def test_fq_codel_s_counters_determine_the_causes_of_its_drops(tmp_path: Path) -> None:
     made = Made(realised(bottleneck__qdisc="fq_codel"), ["fq_codel"])
     made.watch(0, [(at, 0, DROPPED) for at in (1505, 2505, 3505)])
     for t, drops, own in ((0, 0, (0, 0)), (2, 1, (0, 0)), (3, 2, (1, 0)), (4, 3, (2, 1))):
@@ -360,7 +360,7 @@ def test_fq_codel_s_counters_tell_its_causes(tmp_path: Path) -> None:
     assert got["queue"]["flows"][got["queue"]["link"] == 0][-1] == 3
 
 
-def test_a_mark_s_cause_is_told_by_the_counters(tmp_path: Path) -> None:
+def test_the_counters_determine_the_cause_of_a_mark(tmp_path: Path) -> None:
     made = Made(realised(bottleneck__qdisc="codel ecn ce_threshold 1ms"), ["codel"])
     made.watch(0, [(2003, 0, MARKED)], marked_packets=1)
     made.sample(0, 0, codel())
@@ -373,7 +373,7 @@ def test_a_mark_s_cause_is_told_by_the_counters(tmp_path: Path) -> None:
     )
 
 
-def test_red_s_counters_tell_early_drops_from_those_at_the_limit(tmp_path: Path) -> None:
+def test_red_s_counters_distinguish_early_drops_from_those_at_the_limit(tmp_path: Path) -> None:
     run = realised(bottleneck__qdisc="red limit 400000 avpkt 1000 adaptive")
     made = Made(run, ["red"])
     made.watch(0, [(1501, 0, REFUSED), (2501, 0, REFUSED)])
@@ -390,7 +390,7 @@ def test_red_s_counters_tell_early_drops_from_those_at_the_limit(tmp_path: Path)
     assert got["queue"]["probability"][got["queue"]["link"] == 0][-1] == 0.25
 
 
-def test_what_the_wire_lost_is_the_wire_s(tmp_path: Path) -> None:
+def test_losses_on_the_wire_count_for_the_wire(tmp_path: Path) -> None:
     made = Made(realised(bottleneck__down={"loss": "1 %"}))
     made.watch(0, [(2001, 0, LOST)])
     made.add("gauge", t_ns=0, device=0, gauge=0, value=0)
@@ -510,7 +510,7 @@ def test_datagrams_have_one_way_delays_and_probes_both(tmp_path: Path) -> None:
     assert (delivered[0], delivered[-1]) == (0, 944)
 
 
-def test_a_link_without_a_rate_is_told_by_its_device(tmp_path: Path) -> None:
+def test_a_link_without_a_rate_is_measured_by_its_device(tmp_path: Path) -> None:
     made = Made(realised(bottleneck__rate="unlimited"))
     for t, packets in ((0, 0), (S, 100), (4 * S, 400)):
         made.add("device", t_ns=t, device=0, sent_packets=packets, sent_bytes=packets * 1514)
@@ -528,7 +528,7 @@ def test_a_link_without_a_rate_is_told_by_its_device(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------ the archive
 
 
-def test_what_the_measurement_lost_is_said(tmp_path: Path) -> None:
+def test_lost_records_are_reported(tmp_path: Path) -> None:
     made = Made(realised())
     made.watch(0)
     made.taps[0]["stages"][0] |= {"lost_records": 7, "unexpected": 2}
@@ -563,7 +563,7 @@ def test_a_link_that_nobody_crossed_has_totals_of_nothing(tmp_path: Path) -> Non
             assert links[name].tolist() == [0, 0]
 
 
-def test_an_archive_that_is_not_whole_is_refused(tmp_path: Path) -> None:
+def test_an_incomplete_archive_is_refused(tmp_path: Path) -> None:
     whole = Made(realised()).write(tmp_path / "whole.tar").read_bytes()
     for length in (0, 600, len(whole) // 2):
         (tmp_path / "part.tar").write_bytes(whole[:length])
