@@ -1,5 +1,5 @@
-# Keeps the queue of a line short whose rate nobody tells: pings through the line ten times a second,
-# lowers the rate of cake when an answer comes late, and raises it when none does.
+# Keeps the queue of a line short although its rate is not known: pings through the line ten times a
+# second, lowers the rate of cake when an answer is late, and otherwise raises it.
 #
 #     sh adaptive_rate.sh DEVICE ADDRESS
 device=$1 address=$2
