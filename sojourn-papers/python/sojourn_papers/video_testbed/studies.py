@@ -1,27 +1,29 @@
 """The experiments: three bottlenecks under three disciplines, other readings, the cited studies,
 and the future work.
 
-The source states neither the video's rate behind each bottleneck nor the queues' parameters nor the
+The source does not state the video's rate behind each bottleneck, the queues' parameters or the
 probe. They follow from its numbers:
 
-    load      RED's queue stays short, so its loss is the overload: offered = carried / (1 - lost):
-              1911 / 0.77 = 2482, 1521 / 0.73 = 2084, 1198 / 0.66 = 1815 kbit/s
-    scenes    RED carried 95.5, 95 and 99.8 %, and its least latency at 250 and 200 is that of an
-              empty queue: the film has quiet passages. One film fits all three: for a quarter of
-              the time its rate is two thirds of the mean. This leaves 4.5, 3.5 and 0 % idle
+    load      RED's queue stays short, so its loss is the part of the load that exceeds the
+              bottleneck: offered = carried / (1 - lost). 1911 / 0.77 = 2482, 1521 / 0.73 = 2084,
+              1198 / 0.66 = 1815 kbit/s
+    scenes    RED carried 95.5, 95 and 99.8 % of the rate, and its least latency at 250 and 200 is
+              that of an empty queue. So the film has quiet scenes. One film fits all three: for a
+              quarter of the time its rate is two thirds of the mean. Then the links are idle for
+              4.5, 3.5 and 0 % of the time
     limits    the largest latency under Drop Tail times the rate is the size of the full queue:
               1.64, 1.89 and 1.37 MB
     shaper    RED's least latency, 0.5 ms, is that of a single ping on the wire of 100 Mbit/s. So
               the shaper is a token bucket, and not a slow link
-    RED       its mean latencies at 150 and 200 are 67 and 47 kB of queue, its largest at 150 is
-              100 kB: thresholds up to 90 kB
+    RED       its mean latencies at 150 and 200 are those of 67 and 47 kB of queue, its largest at
+              150 is that of 100 kB. So the upper threshold is about 90 kB
     probe     "xmt rcv %loss" is the summary of fping, which forgets a ping after 10 s and doesn't
-              wait for the last ones
+              wait for the replies to the last ones
 
-Constant overloads have a closed form. An excess of x packets a second remains, and in its dropping
-state CoDel drops sqrt(count) / I a second, which after a time t is t / (2 I^2). The queue grows
+A constant overload has a closed form. Let x packets a second exceed the rate. In its dropping state
+CoDel drops sqrt(count) / I packets a second, which after a time t is t / (2 I^2). The queue grows
 until that rate reaches x, at t = 2 I^2 x, and is then (x I)^2 packets long. It takes as long again
-to empty. Twice the overload means twice the time and four times the queue."""
+to empty. So twice the overload means twice the time and four times the queue."""
 
 from __future__ import annotations
 
