@@ -30,12 +30,7 @@ SHOWN = ("ping_p95", "mos", "late", "sojourn_p95", "goodput", "goodput_other")
 
 def _ends(rtt: str) -> tuple[int, int]:
     """Parses the shortest and the longest RTT."""
-    from sojourn.units import parse_duration
-
-    ends = [
-        parse_duration(end.strip(), what="an RTT", example="20 ms", zero=False)
-        for end in rtt.split("..")
-    ]
+    ends = options.time_range(rtt, what="an RTT", example="20 ms", zero=False)
     if len(ends) > 2 or ends[0] > ends[-1]:
         raise UserError(
             f"{rtt!r} is neither a time nor a range of two times, the shorter first",

@@ -28,9 +28,7 @@ def _unit(word: str) -> tuple[str, str]:
 
 def _span(word: str) -> tuple[int, int]:
     """Parses FROM..TO."""
-    from sojourn.units import parse_duration
-
-    ends = [parse_duration(end.strip(), what="a time", example="10s") for end in word.split("..")]
+    ends = options.time_range(word, what="a time", example="10s")
     if len(ends) != 2 or ends[0] >= ends[1]:
         raise UserError(f"{word!r} is not FROM..TO", "write --time 10s..70s")
     return ends[0], ends[1]

@@ -390,6 +390,18 @@ def parsed(name: str, parse: Callable[[str], Parsed], given: str) -> Parsed:
         raise
 
 
+def time_range(word: str, *, what: str, example: str, zero: bool = True) -> tuple[int, ...]:
+    """Parses TIME or TIME..TIME: the times in ns. `what` and `example` name a time in errors.
+
+    Raises:
+        UserError: a part is not a time.
+    """
+    from sojourn.units import parse_duration
+
+    ends = word.split("..")
+    return tuple(parse_duration(end.strip(), what=what, example=example, zero=zero) for end in ends)
+
+
 def rate(given: str) -> int:
     """The rate of a line or of its shaper, bit/s."""
     from sojourn.linux.operations import parse_shaped_rate

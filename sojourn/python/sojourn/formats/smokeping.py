@@ -96,11 +96,15 @@ class _Database:
     def start(self, tag: str, _attributes: object) -> None:
         self._path.append(tag)
         self._text = ""
-        place = "/".join(self._path) if len(self._path) <= _DEEPEST else ""
+        place = self._place()
         if place == "rrd/rra/database" and self.rows is None and self._is_finest():
             self.rows = []
         elif place == "rrd/rra/database/row" and self.rows is not None and self._is_finest():
             self._row = []
+
+    def _place(self) -> str:
+        """The path of the element; "" below the deepest one that is read."""
+        return "/".join(self._path) if len(self._path) <= _DEEPEST else ""
 
     def _is_finest(self) -> bool:
         return (self.text("rra/cf"), self.text("rra/pdp_per_row")) == ("AVERAGE", "1")
@@ -109,7 +113,7 @@ class _Database:
         self._text += text
 
     def end(self, _tag: str) -> None:
-        place = "/".join(self._path) if len(self._path) <= _DEEPEST else ""
+        place = self._place()
         text = self._text.strip()
         if place == "rrd/ds/name":
             self.names.append(text)
