@@ -412,14 +412,15 @@ def test_sqms_configuration_is_a_scenario(tmp_path: Path) -> None:
     form, texts = _texts("sqm.conf")
     assert form == "sqm"
     toml = texts.files[".toml"]
+    # SQM's downloads have no tins and are washed, since squash_ingress and squash_dscp are 1.
     assert (
-        'down.qdisc = "cake bandwidth 85000kbit diffserv3 overhead 44 ingress dual-dsthost"' in toml
+        'down.qdisc = "cake bandwidth 85000kbit besteffort wash overhead 44 dual-dsthost"' in toml
     )
     assert (
         'up.qdisc = "cake bandwidth 10000kbit diffserv3 overhead 44 dual-srchost ack-filter"'
         in toml
     )
-    assert "Options that were not taken: squash_dscp, squash_ingress." in texts.left_out
+    assert "nat of down is left out: a scenario has no NAT." in texts.left_out
     _check(texts, tmp_path)
     simple = (
         (FILES / "sqm.conf")
@@ -432,7 +433,7 @@ def test_sqms_configuration_is_a_scenario(tmp_path: Path) -> None:
     _, result = formats.read(formats.open_file(file))
     assert isinstance(result, formats.Texts)
     assert 'up.shaper = "htb rate 10000kbit overhead 44"' in result.files[".toml"]
-    assert 'up.qdisc = "fq_codel noecn"' in result.files[".toml"]
+    assert 'up.qdisc = "fq_codel noecn limit 1001"' in result.files[".toml"]
     _check(result, tmp_path)
 
 
@@ -565,7 +566,7 @@ def test_configurations_that_advise_writes_for_sqm_and_mikrotik_are_read_back(
     assert keys["up.qdisc"] == "cake bandwidth 9500kbit diffserv3 overhead 18 mpu 64 rtt 40ms"
     assert (
         keys["down.qdisc"]
-        == "cake bandwidth 47500kbit diffserv3 overhead 18 mpu 64 ingress rtt 40ms"
+        == "cake bandwidth 47500kbit besteffort wash overhead 18 mpu 64 ingress rtt 40ms"
     )
     keys = _keys(_written(advice.mikrotik(wanted, "ether1"), tmp_path))
     assert keys["up.shaper"] == "htb rate 9500000bit"
@@ -575,8 +576,14 @@ def test_configurations_that_advise_writes_for_sqm_and_mikrotik_are_read_back(
     for lines in (advice.sqm(only_up, "eth0"), advice.mikrotik(only_up, "ether1")):
         keys = _keys(_written(lines, tmp_path))
         assert keys["up.shaper"] in ("htb rate 9500kbit", "htb rate 9500000bit")
-        assert keys["up.qdisc"] == "fq_codel limit 600 noecn"
+        assert Qdisc.parse(keys["up.qdisc"]) == Qdisc.parse("fq_codel limit 600 noecn")
         assert keys["down.rate"] == "1 Gbit/s"
+    # SQM's own defaults of a limit, a target and ECN are not those of Linux.
+    for words in ("fq_codel", "codel", "pie", "pie target 20ms"):
+        lines = advice.sqm(replace(LINE, link=None).wanted(words), "eth0")
+        keys = _keys(_written(lines, tmp_path))
+        for way in ("up", "down"):
+            assert Qdisc.parse(keys[f"{way}.qdisc"]) == Qdisc.parse(words)
 
 
 @pytest.mark.parametrize(

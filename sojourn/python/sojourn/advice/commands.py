@@ -42,17 +42,29 @@ def sqm(wanted: WantedShape, interface: str) -> list[str] | None:
         "script": SQM_SCRIPTS.get(kind, OTHER_SCRIPT),
         **_layer(wanted.link),
     }
-    if more:
-        options |= {
-            "qdisc_advanced": "1",
-            "qdisc_really_really_advanced": "1",
-            "iqdisc_opts": " ".join(more),
-            "eqdisc_opts": " ".join(more),
-        }
+    if kind == "cake":
+        # As in `operations`, cake counts what has crossed the line already.
+        words = {"i": ["ingress", *more], "e": more}
+    else:
+        words = {way: [*more, *_kept(wanted.qdisc, more)] for way in "ie"}
+    if any(words.values()):
+        options |= {"qdisc_advanced": "1", "qdisc_really_really_advanced": "1"}
+    options |= {f"{way}qdisc_opts": " ".join(each) for way, each in words.items() if each}
     return [
         f"config queue '{interface}'",
         *(f"\toption {key} '{value}'" for key, value in options.items()),
     ]
+
+
+def _kept(words: str, given: list[str]) -> list[str]:
+    """The settings of a discipline that SQM would change, since its defaults are not those of Linux."""
+    full = Qdisc.parse(words).command().split()
+    kept = [
+        f"{key} {full[full.index(key) + 1]}"
+        for key in ("limit", "target", "interval")
+        if key in full and key not in given
+    ]
+    return kept + [word for word in ("ecn", "noecn") if word in full and word not in given]
 
 
 def _layer(link: LinkLayer | None) -> dict[str, str]:

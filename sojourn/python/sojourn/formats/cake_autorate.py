@@ -1,4 +1,7 @@
-"""cake-autorate's configuration (`config.primary.sh`): a scenario of its shaped line at the base rates.
+"""cake-autorate's configuration: a scenario of its shaped line at the base rates.
+
+It is a shell's variables (`config.primary.sh`) or a file of UCI (`/etc/config/cake-autorate`), of which
+the first enabled section is taken.
 
 cake-autorate moves cake's bandwidth between a minimum and a maximum, around a base. A scenario has one
 bandwidth: the base. The notes have the other two.
@@ -22,7 +25,11 @@ from sojourn.formats.texts import (
 _SETTING = re.compile(
     r"^\s*(?P<name>\w+)=(?P<quote>[\"']?)(?P<value>[^\"'#]*?)(?P=quote)\s*(?:#.*)?$"
 )
-_RATE = re.compile(r"^\s*(?:min|base|max)_dl_shaper_rate_kbps=", re.M)
+_RATE = re.compile(r"^\s*(?:option\s+)?(?:min|base|max)_dl_shaper_rate_kbps[=\s]", re.M)
+_SECTION = re.compile(r"^\s*config\s+cake_autorate\b")
+_OPTION = re.compile(
+    r"^\s*option\s+(?P<name>\w+)\s+(?P<quote>[\"']?)(?P<value>[^\"'#]*?)(?P=quote)\s*(?:#.*)?$"
+)
 WAYS = {"down": "dl", "up": "ul"}
 
 
@@ -31,14 +38,11 @@ def _is_config(content: Content) -> bool:
 
 
 def _read(content: Content) -> Texts:
-    settings = {
-        found["name"]: found["value"].strip()
-        for found in map(_SETTING.match, content.lines)
-        if found
-    }
+    notes: list[str] = []
+    settings = _settings(content, notes)
     keys: dict[str, object] = {"delay": GUESSED_DELAY, "link_layer": LINK_LAYER}
-    taken, notes = [], []
-    handled = {f"adjust_{way}_shaper_rate" for way in WAYS.values()}
+    taken = []
+    handled = {"enabled"} | {f"adjust_{way}_shaper_rate" for way in WAYS.values()}
     for way, short in WAYS.items():
         names = [f"{end}_{short}_shaper_rate_kbps" for end in ("min", "base", "max")]
         handled |= {*names, f"{short}_if"}
@@ -68,6 +72,23 @@ def _read(content: Content) -> Texts:
     return Texts({".toml": line_scenario(comment, keys, ["down", "up"])}, taken, notes, use=TO_RUN)
 
 
+def _settings(content: Content, notes: list[str]) -> dict[str, str]:
+    sections: list[dict[str, str]] = [{}]
+    for line in content.lines:
+        if _SECTION.match(line):
+            sections.append({})
+        elif found := _SETTING.match(line) or _OPTION.match(line):
+            sections[-1][found["name"]] = found["value"].strip()
+    if len(sections) == 1:
+        return sections[0]
+    enabled = [each for each in sections[1:] if each.get("enabled", "1") != "0"]
+    if not enabled:
+        notes.append("No section is enabled in the file: the first one is taken all the same.")
+    if len(sections) > 2:
+        notes.append(f"The file has {len(sections) - 1} sections: the first enabled one is taken.")
+    return (enabled or sections[1:])[0]
+
+
 def _kbps(settings: dict[str, str], name: str) -> int | None:
     value = settings.get(name)
     if value is None:
@@ -78,5 +99,5 @@ def _kbps(settings: dict[str, str], name: str) -> int | None:
 
 
 FORMATS = (
-    Format("cake-autorate", "cake-autorate", "config.primary.sh of cake-autorate", Yields.SCENARIO, _is_config, _read),
+    Format("cake-autorate", "cake-autorate", "config.primary.sh or /etc/config/cake-autorate of cake-autorate", Yields.SCENARIO, _is_config, _read),
 )  # fmt: skip

@@ -1,9 +1,13 @@
-"""SQM's configuration, `/etc/config/sqm` of OpenWrt: a scenario of its shaped line.
+"""SQM's configuration: a scenario of its shaped line.
 
-An enabled queue is taken: its rates, script, discipline and overhead. `layer_cake.qos` is cake with
-tins, `piece_of_cake.qos` without. `simple.qos` and `simplest.qos` are htb with a discipline below; of
-`simple.qos` the three classes are left out. The router's own port is not the bottleneck: behind cake it
-has `PORT`, behind htb it is unlimited.
+Three forms are read: `/etc/config/sqm` of OpenWrt, what `uci show sqm` prints, and the settings of
+sqm-scripts on other systems (`/etc/sqm/eth0.iface.conf`), which are a shell's variables.
+
+An enabled queue is taken: its rates, script, discipline and overhead, with the defaults of sqm-scripts
+1.6. `layer_cake.qos` is cake with tins, `piece_of_cake.qos` without; downloads have none either, unless
+`squash_ingress` is 0. `simple.qos` and `simplest.qos` are htb with a discipline below; of `simple.qos`
+the three classes are left out. The router's own port is not the bottleneck: behind cake it has `PORT`,
+behind htb it is unlimited.
 """
 
 from __future__ import annotations
@@ -18,27 +22,56 @@ from sojourn.formats.texts import GUESSED_DELAY, LINK_LAYER, PORT, TO_RUN, Texts
 
 _SECTION = re.compile(r"^\s*config\s+queue\b(.*)$")
 _OPTION = re.compile(r"^\s*option\s+(\S+)\s+(.*)$")
+_SHOWN = re.compile(
+    r"^\s*(?:uci +)?(?:set +)?sqm\.(?P<section>@?\w+(?:\[-?\d+\])?)(?:\.(?P<option>\w+))?=(?P<value>.*)$"
+)
+"""A line of `uci show sqm`, or a command `uci set`."""
+_VARIABLE = re.compile(r"^\s*(?:export +)?(?P<name>[A-Z_]+)=(?P<value>.*)$")
+VARIABLES = {
+    "UPLINK": "upload", "DOWNLINK": "download", "SCRIPT": "script", "QDISC": "qdisc", "LINKLAYER": "linklayer", "OVERHEAD": "overhead",
+    "STAB_MPU": "tcMPU", "ILIMIT": "ilimit", "ELIMIT": "elimit", "ITARGET": "itarget", "ETARGET": "etarget", "IECN": "ingress_ecn",
+    "EECN": "egress_ecn", "IQDISC_OPTS": "iqdisc_opts", "EQDISC_OPTS": "eqdisc_opts", "ZERO_DSCP_INGRESS": "squash_dscp",
+    "IGNORE_DSCP_INGRESS": "squash_ingress", "ENABLED": "enabled", "IFACE": "interface",
+}  # fmt: skip
+"""sqm-scripts' variables, each with its option of UCI."""
 DEFAULT_SCRIPT = "simple.qos"
+DEFAULT_LIMIT = "1001"
+"""Packets of a discipline below htb."""
 RATES = {"down": "download", "up": "upload"}
 """The option of each direction's rate."""
-TINS = {"layer_cake.qos": "diffserv3", "piece_of_cake.qos": "besteffort"}
-"""The tins of scripts that set up cake."""
-ISOLATION = {"up": "dual-srchost", "down": "dual-dsthost"}
+TINS = {
+    "layer_cake.qos": "diffserv3",
+    "piece_of_cake.qos": "besteffort",
+    "simplest.qos": "besteffort",
+    "simple.qos": "diffserv3",
+}
+"""The tins of each script's cake."""
+CAKE_SCRIPTS = ("layer_cake.qos", "piece_of_cake.qos")
+SCRIPTS = (*TINS, "simplest_tbf.qos")
+LIMITED = ("codel", "fq_codel", "pie", "fq_pie", "sfq", "pfifo")
+AQMS = ("codel", "fq_codel", "pie", "fq_pie")
+SLOW_TARGET_US = 13_992_000
+"""The target of a link of 1 kbit/s in us: 33 cells of ATM."""
 IGNORED = {
     "debug_logging", "verbosity", "interface", "enabled", "qdisc_advanced", "qdisc_really_really_advanced", "linklayer_advanced", "name",
+    "linklayer_adaptation_mechanism", "tcMTU", "tcTSIZE",
 }  # fmt: skip
 """Options that say nothing about the queue."""
-HANDLED = {"download", "upload", "qdisc", "script", "iqdisc_opts", "eqdisc_opts", "linklayer", "overhead", "tcMPU", "ingress_ecn", "egress_ecn", "ilimit", "elimit", "itarget", "etarget"}  # fmt: skip
+HANDLED = {"download", "upload", "qdisc", "script", "iqdisc_opts", "eqdisc_opts", "linklayer", "overhead", "tcMPU", "ingress_ecn", "egress_ecn", "ilimit", "elimit", "itarget", "etarget", "squash_dscp", "squash_ingress"}  # fmt: skip
 
 
 def _is_config(content: Content) -> bool:
-    return (
-        any(_SECTION.match(line) for line in content.head.splitlines()) and "option" in content.head
-    )
+    lines = content.head.splitlines()
+    if any(_SECTION.match(line) for line in lines):
+        return "option" in content.head
+    names = {found["name"] for found in map(_VARIABLE.match, lines) if found}
+    return names.issuperset(("UPLINK", "DOWNLINK")) or any(map(_SHOWN.match, lines))
 
 
 def _read(content: Content) -> Texts:
     sections = _sections(content)
+    if not sections:
+        raise FileFormatError("it has no queue")
     enabled = [section for section in sections if section.get("enabled", "0") == "1"]
     notes = []
     if not enabled:
@@ -48,7 +81,7 @@ def _read(content: Content) -> Texts:
         others = ", ".join(section.get("interface", "?") for section in enabled[1:])
         notes.append(f"The first enabled queue is taken. Not taken: those of {others}.")
     queue = enabled[0]
-    rates = {way: int(queue.get(key, "0") or "0") for way, key in RATES.items()}
+    rates = {way: _kbits(queue, key) for way, key in RATES.items()}
     if not any(rates.values()):
         raise FileFormatError("both of its rates are 0, so nothing is shaped")
     taken = []
@@ -73,77 +106,129 @@ def _read(content: Content) -> Texts:
         f"The file has no delay: {GUESSED_DELAY} in each direction is a guess, and so is the traffic."
     )
     comment = f"The shaper of {content.path.name}, interface {queue.get('interface', 'unknown')}."
-    return Texts({".toml": line_scenario(comment, keys, ["down", "up"])}, taken, notes, use=TO_RUN)
+    return Texts(
+        {".toml": line_scenario(comment, keys, ["down", "up"])},
+        taken,
+        [*dict.fromkeys(notes)],
+        use=TO_RUN,
+    )
 
 
 def _sections(content: Content) -> list[dict[str, str]]:
+    """The options of each queue."""
     sections: list[dict[str, str]] = []
+    shown: dict[str, dict[str, str]] = {}
+    variables: dict[str, str] = {}
     for number, line in enumerate(content.lines, 1):
         if _SECTION.match(line):
             sections.append({})
-            continue
-        found = _OPTION.match(line)
-        if found and sections:
-            try:
-                words = shlex.split(found[2], comments=True)
-            except ValueError as error:
-                raise FileFormatError(f"line {number}: {error}") from None
-            sections[-1][found[1]] = " ".join(words)
-    return sections
+        elif (found := _OPTION.match(line)) and sections:
+            sections[-1][found[1]] = _value(found[2], number)
+        elif found := _SHOWN.match(line):
+            section = shown.setdefault(found["section"], {})
+            if found["option"]:
+                section[found["option"]] = _value(found["value"], number)
+        elif (found := _VARIABLE.match(line)) and found["name"] in VARIABLES:
+            variables[VARIABLES[found["name"]]] = _value(found["value"], number)
+    if not sections and not shown and variables:
+        return [{"enabled": "1", "script": DEFAULT_SCRIPT, **variables}]
+    return [*sections, *shown.values()]
+
+
+def _value(written: str, number: int) -> str:
+    try:
+        return " ".join(shlex.split(written, comments=True))
+    except ValueError as error:
+        raise FileFormatError(f"line {number}: {error}") from None
+
+
+def _kbits(queue: Mapping[str, str], key: str) -> int:
+    written = queue.get(key, "0") or "0"
+    if not written.isdecimal():
+        raise FileFormatError(f"{key} is {written[:40]!r}, which is not a rate in kbit/s")
+    return int(written)
 
 
 def _direction(queue: Mapping[str, str], way: str, kbits: int, notes: list[str]) -> dict[str, str]:
     """The keys of one direction: `qdisc`, and `shaper` where it is not cake."""
     script = queue.get("script", DEFAULT_SCRIPT)
-    advanced = queue.get("qdisc_advanced", "0") == "1"
-    expert = advanced and queue.get("qdisc_really_really_advanced", "0") == "1"
-    options = queue.get(f"{'i' if way == 'down' else 'e'}qdisc_opts", "") if expert else ""
-    overhead = _overhead(queue, notes)
-    if script in TINS:
-        words = [f"cake bandwidth {kbits}kbit", TINS[script], *overhead]
-        if way == "down":
-            words.append("ingress")
-        for word in options.split():
-            if word in ("nat", "nonat"):
-                notes.append(f"{word} of {way} is left out: a scenario has no NAT.")
-            elif word not in words:
-                words.append(word)
-        return {"qdisc": " ".join(words)}
-    if script not in ("simple.qos", "simplest.qos", "simplest_tbf.qos"):
+    if script not in SCRIPTS:
         raise FileFormatError(
-            f"script {script!r} is not one of SQM's own that are known: layer_cake, piece_of_cake, simple, simplest"
+            f"script {script[:40]!r} is not one of SQM's own that are known: {', '.join(SCRIPTS)}"
         )
+    short = "i" if way == "down" else "e"
+    kind = "cake" if script in CAKE_SCRIPTS else queue.get("qdisc", "fq_codel")
+    options = []
+    for word in queue.get(f"{short}qdisc_opts", "").split():
+        if word in ("nat", "nonat"):
+            notes.append(f"{word} of {way} is left out: a scenario has no NAT.")
+        else:
+            options.append(word)
+    if kind == "cake":
+        return {"qdisc": " ".join(_cake(queue, way, kbits, options, notes))}
     if script == "simple.qos":
         notes.append(f"simple.qos has three classes of htb: {way} has one.")
-    ecn = queue.get(
-        "ingress_ecn" if way == "down" else "egress_ecn", "ECN" if way == "down" else "NOECN"
-    )
-    words = [queue.get("qdisc", "fq_codel")]
-    if words[0] in ("fq_codel", "codel", "pie", "fq_pie") and not {"ecn", "noecn"} & {
-        *options.split()
-    }:
+    words = [kind]
+    if kind in AQMS and not {"ecn", "noecn"} & {*options}:
+        ecn = queue.get("ingress_ecn" if way == "down" else "egress_ecn", "") or "ECN"
         words.append("ecn" if ecn.upper() == "ECN" else "noecn")
-    limit = queue.get("ilimit" if way == "down" else "elimit", "")
-    if expert and limit:
-        words.append(f"limit {limit}")
-    words += options.split()
-    return {"qdisc": " ".join(words), "shaper": " ".join([f"htb rate {kbits}kbit", *overhead])}
+    if kind in LIMITED and "limit" not in options:
+        words.append(f"limit {queue.get(f'{short}limit', '') or DEFAULT_LIMIT}")
+    if kind in AQMS and "target" not in options:
+        words += _target(queue.get(f"{short}target", ""), kind, kbits)
+    words += options
+    shaper = " ".join([f"htb rate {kbits}kbit", *_overhead(queue, notes, cake=False)])
+    return {"qdisc": " ".join(words), "shaper": shaper}
 
 
-def _overhead(queue: Mapping[str, str], notes: list[str]) -> list[str]:
-    kind = queue.get("linklayer", "none")
+def _cake(
+    queue: Mapping[str, str], way: str, kbits: int, options: list[str], notes: list[str]
+) -> list[str]:
+    words = [f"bandwidth {kbits}kbit", TINS.get(queue.get("script", DEFAULT_SCRIPT), "diffserv3")]
+    if way == "down":
+        if (queue.get("squash_ingress", "") or "1") != "0":
+            words[-1] = "besteffort"
+        if (queue.get("squash_dscp", "") or "1") != "0" and queue.get("script") in CAKE_SCRIPTS:
+            words.append("wash")
+    words += _overhead(queue, notes, cake=True)
+    # Of two words for one setting tc takes the later one.
+    for tins in {*options} & {"besteffort", "precedence", "diffserv3", "diffserv4", "diffserv8"}:
+        words[1] = tins
+    if "nowash" in options and "wash" in words:
+        words.remove("wash")
+    return ["cake", *words, *(word for word in options if word not in words)]
+
+
+def _target(written: str, kind: str, kbits: int) -> list[str]:
+    """The target: that of the file, or one for the rate, where a packet takes long."""
+    if re.fullmatch(r"\d+(s|secs?|ms|msecs?|us|usecs?)", written):
+        return [f"target {written}"]
+    if written.lower() == "default" or kind == "fq_pie":
+        return []
+    microseconds = max(SLOW_TARGET_US // kbits, 5_000)
+    if kind == "pie":
+        return [f"target {microseconds}us"]
+    slow = microseconds > 5_000
+    return [f"target {microseconds}us interval {95_000 + microseconds}us"] if slow else []
+
+
+def _overhead(queue: Mapping[str, str], notes: list[str], *, cake: bool) -> list[str]:
+    kind = queue.get("linklayer", "none") or "none"
     size = queue.get("overhead", "0") or "0"
-    cake = queue.get("script", DEFAULT_SCRIPT) in TINS
-    words = [f"overhead {size}"] if kind != "none" or size != "0" else []
+    if kind == "none":
+        if size != "0":
+            notes.append(f"overhead {size} is left out, as SQM leaves it out with linklayer none.")
+        return []
+    words = [f"overhead {size}"]
     if queue.get("tcMPU", "0") not in ("", "0"):
         words.append(f"mpu {queue['tcMPU']}")
     if kind in ("atm", "adsl"):
         words.append("atm" if cake else "linklayer atm")
-    elif kind not in ("none", "ethernet"):
+    elif kind != "ethernet":
         notes.append(f"linklayer {kind} is not known: only its overhead is taken.")
     return words
 
 
 FORMATS = (
-    Format("sqm", "SQM", "/etc/config/sqm of OpenWrt", Yields.SCENARIO, _is_config, _read),
+    Format("sqm", "SQM", "/etc/config/sqm of OpenWrt, uci show sqm, or /etc/sqm/eth0.iface.conf", Yields.SCENARIO, _is_config, _read),
 )  # fmt: skip
