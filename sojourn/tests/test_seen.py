@@ -372,7 +372,7 @@ def test_unread_packets_are_counted_and_named(tmp_path: Path) -> None:
         formats.read(formats.open_file(file))
     arp = ETHER + b"\x08\6" + bytes(28)
     found = _read(pcap(1, [arp, ETHER + b"\x08\0" + UDP4]), tmp_path)
-    assert (found.unread["not IP"], len(found.size)) == (1, 1)
+    assert (found.unread["other protocols than IP"], len(found.size)) == (1, 1)
     file.write_bytes(pcap(101, [UDP4])[:-3])
     with pytest.raises(UserError, match="it ends within a packet"):
         formats.read(formats.open_file(file))

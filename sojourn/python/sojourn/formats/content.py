@@ -35,10 +35,11 @@ ZSTD = b"\x28\xb5\x2f"
 """The beginning of a file packed by zstd, which is unpacked as a whole."""
 ENDINGS = (".gz", ".bz2", ".xz", ".zst")
 PCAP = {
-    b"\xd4\xc3\xb2\xa1": ("<", 1_000), b"\xa1\xb2\xc3\xd4": (">", 1_000), b"\x4d\x3c\xb2\xa1": ("<", 1),
-    b"\xa1\xb2\x3c\x4d": (">", 1),
+    b"\xd4\xc3\xb2\xa1": ("<", 1_000, 16), b"\xa1\xb2\xc3\xd4": (">", 1_000, 16), b"\x4d\x3c\xb2\xa1": ("<", 1, 16),
+    b"\xa1\xb2\x3c\x4d": (">", 1, 16), b"\x34\xcd\xb2\xa1": ("<", 1_000, 24), b"\xa1\xb2\xcd\x34": (">", 1_000, 24),
 }  # fmt: skip
-"""The first bytes of captures of pcap: byte order and ns of a unit of time."""
+"""The first bytes of captures of pcap: byte order, ns of a unit of time, bytes of a packet's header. The
+last two are those of a modified libpcap of Linux 2.2."""
 PCAPNG = b"\x0a\x0d\x0d\x0a"
 HINT = "give a file that another program wrote"
 

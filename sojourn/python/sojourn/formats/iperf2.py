@@ -87,6 +87,20 @@ def _stamp(text: str) -> float:
     return calendar.timegm(time.strptime(whole, "%Y%m%d%H%M%S")) + float(f"0.{part or 0}")
 
 
+_PRINTED = re.compile(r"^\[ *\d+\] local \S+ port \d+ connected with \S+ port \d+", re.M)
+
+
+def _is_text(content: Content) -> bool:
+    return _PRINTED.search(content.head) is not None
+
+
+def _read_text(_content: Content) -> FileMeasurement:
+    raise FileFormatError(
+        "it is what iperf 2 prints, with three digits: run it again with -y C, which writes the bytes of each interval"
+    )
+
+
 FORMATS = (
+    Format("iperf2-text", "iperf", "iperf -c HOST > FILE", Yields.MEASUREMENT, _is_text, _read_text, refused=True),
     Format("iperf2-csv", "iperf", "iperf -c HOST -i 1 -y C > FILE", Yields.MEASUREMENT, _is_csv, _read_csv),
 )  # fmt: skip

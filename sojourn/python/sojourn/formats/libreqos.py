@@ -76,6 +76,8 @@ def _read(content: Content) -> Texts:
     if start is None:
         raise FileFormatError("its first line does not name LibreQoS' columns")
     rows = csv.DictReader(content.lines[start:])
+    names = [name.strip().lower() for name in rows.fieldnames or ()]
+    needed_fields = 1 + max(names.index(name) for name in HEADER)
     sites, notes = _sites(content)
     parents = {link.below for link in sites}
     circuits: dict[str, tuple[str, float, float, tuple[str, str]]] = {}
@@ -88,6 +90,11 @@ def _read(content: Content) -> Texts:
         circuit = values.get("circuit id", "").strip()
         if not circuit or circuit.startswith("#") or circuit in circuits:
             continue
+        fields = sum(value is not None for value in row.values())
+        if fields < needed_fields:
+            raise FileFormatError(
+                f"line {number}: it has {fields} fields, and the first line names {len(names)}"
+            )
         parent = values.get("parent node", "").strip()
         if parent not in parents:
             if parent and sites:
@@ -200,6 +207,20 @@ def _scenario(content: Content, links: list[_Link], circuits: list[_Link]) -> st
     return "\n".join(lines)
 
 
+def _is_network(content: Content) -> bool:
+    raw = content.json
+    return (
+        isinstance(raw, dict)
+        and bool(raw)
+        and all(isinstance(node, dict) and "downloadBandwidthMbps" in node for node in raw.values())
+    )
+
+
+def _read_network(_content: Content) -> Texts:
+    raise FileFormatError("it has sites, but no circuits: give ShapedDevices.csv, which is read with the network.json beside it")  # fmt: skip
+
+
 FORMATS = (
+    Format("libreqos-network", "LibreQoS", "network.json of LibreQoS", Yields.SCENARIO, _is_network, _read_network, refused=True),
     Format("libreqos", "LibreQoS", "ShapedDevices.csv of LibreQoS, network.json beside it", Yields.SCENARIO, _is_devices, _read),
 )  # fmt: skip

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from sojourn.formats.content import Content
+from sojourn.formats.content import HEAD, Content
 from sojourn.formats.format import FileFormatError, Format, Yields
 from sojourn.formats.texts import GUESSED_DELAY, PORT, TO_RUN, Texts, line_scenario
 
@@ -298,6 +298,31 @@ def _scenario(
     )  # fmt: skip
 
 
+def _is_unnamed(content: Content) -> bool:
+    """Whether it has numbers alone, in columns of which no line names the content."""
+    lines = [line for line in content.head.splitlines() if line.strip() and line[0] != "#"]
+    if len(content.first) == HEAD:
+        lines = lines[:-1]
+    rows = [_cells(line) for line in lines[:100]]
+    return (
+        len(rows) > 1
+        and len({len(row) for row in rows}) == 1
+        and all(_NUMBER.fullmatch(cell) for row in rows for cell in row)
+        # A column of whole numbers is Mahimahi's, or too little to go by.
+        and (len(rows[0]) > 1 or any("." in row[0] for row in rows))
+    )
+
+
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
+
+
+def _read_unnamed(_content: Content) -> Texts:
+    raise FileFormatError(
+        'its columns have no names: put a line in front that names them, like time_s,dl_mbps,rtt_ms. A scenario takes a file of two columns, seconds and Mbit/s, as it is: down.trace = "FILE"'
+    )
+
+
 FORMATS = (
+    Format("line-columns", "a table", "numbers in columns without names", Yields.TRACE, _is_unnamed, _read_unnamed, refused=True),
     Format("line-table", "a table", "a table with columns like time, dl_mbps, ul_mbps, rtt_ms", Yields.TRACE, _is_table, _read, takes_units=True),
 )  # fmt: skip

@@ -65,7 +65,10 @@ def _read(content: Content) -> Texts:
             notes.append(f"{way} is not shaped: it is a link of {PORT}, which is a guess.")
             continue
         limit, name = shaped[way]
-        bps = routeros.rate_bps(limit)
+        try:
+            bps = routeros.rate_bps(limit)
+        except ValueError as error:
+            raise FileFormatError(f"max-limit: {error}") from None
         words = _discipline(name, types, notes)
         keys |= {
             f"{way}.rate": "unlimited",

@@ -27,6 +27,8 @@ from sojourn.formats.format import FileFormatError
 Int64s = NDArray[np.int64]
 _Frames = NDArray[np.uint8]
 
+LONGEST_NAME = 59
+"""A scenario's names have at most 64 characters; five are left for a number (`unique_names`)."""
 KEPT = 192
 """The first bytes of a frame, which are read."""
 CHUNK = 50_000
@@ -41,7 +43,7 @@ _V4, _V6 = 0x0800, 0x86DD
 _BY_VERSION = -1
 """In place of an EtherType: the first four bits say which IP it is."""
 UNREAD = {
-    8: "SLIP", 104: "Cisco HDLC", 117: "OpenBSD pflog", 119: "IEEE 802.11 with a Prism header", 163: "IEEE 802.11 with an AVS header",
+    8: "SLIP", 104: "Cisco HDLC", 227: "CAN", 117: "OpenBSD pflog", 119: "IEEE 802.11 with a Prism header", 163: "IEEE 802.11 with an AVS header",
     189: "USB of Linux", 192: "PPI", 195: "IEEE 802.15.4", 201: "Bluetooth", 220: "USB of Linux", 230: "IEEE 802.15.4 without FCS",
     242: "IP over InfiniBand", 249: "USBPcap", 253: "netlink",
 }  # fmt: skip
@@ -64,12 +66,17 @@ class Ends:
         return Ends(self.target, self.source, self.protocol, self.target_port, self.source_port)
 
     def __str__(self) -> str:
+        """A name of at most `LONGEST_NAME` characters: without the source, if IPv6 makes it longer."""
         names = {TCP: "TCP", UDP: "UDP", ICMP: "ICMP", ICMP6: "ICMP"}
         name = names.get(self.protocol, f"protocol {self.protocol}")
         if self.protocol in (TCP, UDP):
-            return f"{name} {self.source}:{self.source_port} to {self.target}:{self.target_port}"
-        # So that the name does not end in `.N`, like those of the numbered flows of one entry.
-        return f"{name} {self.source} to {self.target} packets"
+            short = f"{name} {self.source_port} to {self.target}:{self.target_port}"
+            long = f"{name} {self.source}:{self.source_port} to {self.target}:{self.target_port}"
+        else:
+            # So that the name does not end in `.N`, like those of the numbered flows of one entry.
+            short = f"{name} to {self.target} packets"
+            long = f"{name} {self.source} to {self.target} packets"
+        return long if len(long) <= LONGEST_NAME else short
 
 
 @dataclass
@@ -128,7 +135,7 @@ def read(stream: BinaryIO, span_ns: tuple[int, int] | None = None) -> Packets:
     parts: dict[str, list[Int64s]] = {name: [] for name in COLUMNS}
     numbers: dict[bytes, int] = {}
     count = 0
-    for link, times, lengths, frames in _chunks(stream, span_ns):
+    for link, times, lengths, frames in _chunks(stream, span_ns, found.unread):
         count += len(times)
         if count > MOST_PACKETS:
             raise FileFormatError(f"it has more than {MOST_PACKETS} packets: {CHOOSE}")
@@ -194,10 +201,12 @@ class _Gathered:
         return link, times, lengths, frames
 
 
-def _chunks(stream: BinaryIO, span_ns: tuple[int, int] | None) -> Iterator[_Chunk]:
+def _chunks(
+    stream: BinaryIO, span_ns: tuple[int, int] | None, unread: Counter[str]
+) -> Iterator[_Chunk]:
     gathered: dict[int, _Gathered] = {}
     first_ns: int | None = None
-    for link, at_ns, length, frame in _frames(stream):
+    for link, at_ns, length, frame in _frames(stream, unread):
         first_ns = at_ns if first_ns is None else first_ns
         if span_ns is not None and not span_ns[0] <= at_ns - first_ns <= span_ns[1]:
             continue
@@ -215,10 +224,13 @@ _Frame = tuple[int, int, int, bytes]
 """Link type, time in ns, length on the wire, captured bytes."""
 
 
-def _frames(stream: BinaryIO) -> Iterator[_Frame]:
+def _frames(stream: BinaryIO, unread: Counter[str]) -> Iterator[_Frame]:
     magic = stream.read(4)
     try:
-        yield from _pcapng(stream) if magic == PCAPNG else _pcap(stream, *PCAP[magic])
+        if magic == PCAPNG:
+            yield from _pcapng(stream, unread)
+        else:
+            yield from _pcap(stream, *PCAP[magic])
     except struct.error:
         raise FileFormatError("it has a block that is too short") from None
 
@@ -230,21 +242,22 @@ def _exactly(stream: BinaryIO, size: int) -> bytes:
     return data
 
 
-def _pcap(stream: BinaryIO, order: str, unit_ns: int) -> Iterator[_Frame]:
+def _pcap(stream: BinaryIO, order: str, unit_ns: int, size: int) -> Iterator[_Frame]:
+    """`size`: bytes of a packet's header."""
     link = struct.unpack(f"{order}I", _exactly(stream, 20)[16:])[0] & 0xFFFF
     record = struct.Struct(f"{order}IIII")
-    while header := stream.read(16):
-        if len(header) < 16:
+    while header := stream.read(size):
+        if len(header) < size:
             raise FileFormatError("it ends within a packet")
-        seconds, rest, kept, length = record.unpack(header)
+        seconds, rest, kept, length = record.unpack_from(header)
         if kept > LONGEST_BLOCK:
             raise FileFormatError(f"it has a packet of {kept} bytes")
         yield link, seconds * 10**9 + rest * unit_ns, length, _exactly(stream, kept)
 
 
-def _pcapng(stream: BinaryIO) -> Iterator[_Frame]:
+def _pcapng(stream: BinaryIO, unread: Counter[str]) -> Iterator[_Frame]:
     order = "<"
-    interfaces: list[tuple[int, int]] = []
+    interfaces: list[_Interface] = []
     kind = struct.unpack("<I", PCAPNG)[0]
     while True:
         size_bytes = _exactly(stream, 4)
@@ -260,12 +273,17 @@ def _pcapng(stream: BinaryIO) -> Iterator[_Frame]:
         body = _exactly(stream, size - already)[:-4]
         if kind == 1:
             interfaces.append(_interface(body, order))
-        elif kind == 6:
-            number, high, low, kept, length = struct.unpack_from(f"{order}IIIII", body)
+        elif kind == 3:
+            unread["simple packet blocks, which have no times"] += 1
+        elif kind in (2, 6):
+            # The older block has a counter of drops behind a shorter number.
+            head = f"{order}IIIII" if kind == 6 else f"{order}HxxIIII"
+            number, high, low, kept, length = struct.unpack_from(head, body)
             if number >= len(interfaces):
                 raise FileFormatError("a packet names an interface that the file does not describe")
-            link, units = interfaces[number]
-            yield link, ((high << 32 | low) * 10**9) // units, length, body[20 : 20 + kept]
+            link, units, offset_s = interfaces[number]
+            at_ns = ((high << 32 | low) * 10**9) // units + offset_s * 10**9
+            yield link, at_ns, length, body[20 : 20 + kept]
         next_kind = stream.read(4)
         if not next_kind:
             return
@@ -275,9 +293,12 @@ def _pcapng(stream: BinaryIO) -> Iterator[_Frame]:
         (kind,) = struct.unpack(f"{order}I" if next_kind != PCAPNG else "<I", next_kind)
 
 
-def _interface(body: bytes, order: str) -> tuple[int, int]:
-    """An interface's link type, and the units of its times in a second."""
-    link, units, at = struct.unpack_from(f"{order}H", body)[0], 10**6, 8
+_Interface = tuple[int, int, int]
+"""A link type, the units of its times in a second, and the seconds to add to them."""
+
+
+def _interface(body: bytes, order: str) -> _Interface:
+    link, units, offset_s, at = struct.unpack_from(f"{order}H", body)[0], 10**6, 0, 8
     while at + 4 <= len(body):
         code, size = struct.unpack_from(f"{order}HH", body, at)
         if code == 0:
@@ -285,8 +306,10 @@ def _interface(body: bytes, order: str) -> tuple[int, int]:
         if code == 9 and size >= 1:
             power = body[at + 4]
             units = 2 ** (power & 0x7F) if power & 0x80 else 10 ** min(power, 18)
+        elif code == 14 and size == 8:
+            (offset_s,) = struct.unpack_from(f"{order}q", body, at + 4)
         at += 4 + (size + 3 & ~3)
-    return link, units
+    return link, units, offset_s
 
 
 # ----------------------------------------------------------------------------------- the headers
@@ -383,7 +406,7 @@ def _decoded(
     is6 = ((kind == _V6) | (kind == _BY_VERSION)) & (version == 6)
     ip = is4 | is6
     if not ip.all():
-        unread["not IP"] += int((~ip).sum())
+        unread["other protocols than IP"] += int((~ip).sum())
     rows = rows[ip]
     keys, columns = _ip(frames[ip], at[ip], is4[ip], lengths[ip])
     return rows, keys, columns

@@ -1,4 +1,4 @@
-"""ping: the text of iputils (Linux), busybox, macOS and Windows.
+"""ping: the text of iputils (Linux), busybox, macOS, FreeBSD and Windows; BSD's ping6.
 
 A gap in `icmp_seq` is a lost probe. So are the probes that the summary counts beyond the last reply.
 With `-D` each reply has a time of day. Without it the interval between probes follows from the
@@ -15,9 +15,11 @@ from sojourn.formats.file_series import Pings
 from sojourn.formats.format import FileFormatError, Format, Yields
 from sojourn.formats.measured import FileMeasurement
 
-_HEAD = re.compile(r"^PING (\S+)|^Pinging (\S+)", re.M)
+_HEAD = re.compile(
+    r"^(?:PING |PING6\(.*?\) \S+ --> )(?P<host>[^\s(]+)|^Pinging (?P<windows>\S+)", re.M
+)
 _REPLY = re.compile(
-    r"^(?:\[(?P<stamp>\d+\.\d+)\] )?\d+ bytes from (?P<from>[^ ]+(?: \([^)]*\))?): (?:icmp_)?seq=(?P<seq>\d+) .*?time=(?P<ms>[\d.]+) ms(?P<rest>.*)$"
+    r"^(?:\[(?P<stamp>\d+\.\d+)\] )?\d+ bytes from (?P<from>[^ ]+(?: \([^)]*\))?)[:,] (?:icmp_)?seq=(?P<seq>\d+) .*?time=(?P<ms>[\d.]+) ms(?P<rest>.*)$"
 )
 _WINDOWS = re.compile(r"^Reply from (\S+): .*time(?P<sign>[=<])(?P<ms>\d+)ms")
 _WINDOWS_LOST = re.compile(r"^(Request timed out\.|Reply from .*unreachable)")
@@ -35,18 +37,19 @@ def _is_text(content: Content) -> bool:
         " bytes of data" in content.head
         or " data bytes" in content.head
         or "bytes of data:" in content.head
+        or "PING6(" in content.head
     )
 
 
 def _read_text(content: Content) -> FileMeasurement:
-    heads = _HEAD.findall(content.text)
+    heads = [*_HEAD.finditer(content.text)]
     if len(heads) > 1:
         raise FileFormatError(
             f"it has the output of {len(heads)} pings: give each a file of its own"
         )
-    host = heads[0][0] or heads[0][1]
-    if heads[0][1]:
-        return _read_windows(content, host)
+    if windows := heads[0]["windows"]:
+        return _read_windows(content, windows)
+    host = heads[0]["host"]
     replies: dict[int, tuple[float | None, float]] = {}
     duplicates = unreachable = 0
     highest: int | None = None
@@ -75,6 +78,10 @@ def _read_text(content: Content) -> FileMeasurement:
         notes.append(f"{duplicates} duplicate replies are left out.")
     if unreachable:
         notes.append(f"{unreachable} probes were answered as unreachable: they count as lost.")
+    if summary and int(summary[2]) > len(replies):
+        notes.append(
+            f"The summary counts {summary[2]} replies, and {len(replies)} are listed: the others count as lost."
+        )
     if not summary:
         notes.append("The summary is missing: probes lost after the last reply are not known.")
     stamped = {seq: at - ms / 1e3 for seq, (at, ms) in replies.items() if at is not None}
@@ -223,7 +230,25 @@ def _near(
     return math.nan if at is None else at
 
 
+# ------------------------------------------------------------------------------------- traceroute
+
+_TRACED = re.compile(
+    r"^(?:traceroute6? to \S+|Tracing route to \S+)|^ *1 +\S+ \(\S+\)  [\d.]+ ms", re.M
+)
+
+
+def _is_traceroute(content: Content) -> bool:
+    return _TRACED.search(content.head) is not None
+
+
+def _read_traceroute(_content: Content) -> FileMeasurement:
+    raise FileFormatError(
+        "traceroute sends three probes to each hop, one after the other, so it shows nothing over time; `mtr --raw -c 60 HOST > FILE` writes the RTT of each probe"
+    )
+
+
 FORMATS = (
+    Format("traceroute", "traceroute", "traceroute HOST > FILE", Yields.MEASUREMENT, _is_traceroute, _read_traceroute, refused=True),
     Format("ping-text", "ping", "ping -D HOST > FILE", Yields.MEASUREMENT, _is_text, _read_text),
     Format("fping-text", "fping", "fping -D -l HOST > FILE", Yields.MEASUREMENT, _is_fping, _read_fping),
 )  # fmt: skip

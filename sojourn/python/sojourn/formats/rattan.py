@@ -3,7 +3,7 @@
 `StaticBwConfig` and `StaticDelayConfig` are a value for a duration, `TraceBwConfig` a list of
 durations with values, `Repeated..PatternConfig` a list of models that is repeated. Durations and
 rates are texts (`"10ms"`, `"12Mbps"`), or objects with `secs` and `nanos`, `gbps` and `bps`. A trace of a
-scenario repeats by itself, as `count` 0 does. Models that are drawn at random (`NormalizedBwConfig`,
+scenario repeats by itself, as `count` 0 does; a list within a list is repeated `count` times. Models that are drawn at random (`NormalizedBwConfig`,
 `SawtoothBwConfig`) are refused.
 """
 
@@ -52,7 +52,7 @@ def _read(content: Content) -> Texts:
     return trace_texts(content, {quantity: series}, {quantity: name}, notes)
 
 
-def _steps(model: Json) -> Iterator[tuple[float, float]]:
+def _steps(model: Json, *, outermost: bool = True) -> Iterator[tuple[float, float]]:
     """The duration in ms and the value of each step: Mbit/s or ms."""
     ((name, about),) = model.items()
     found = _MODEL.match(name)
@@ -73,9 +73,14 @@ def _steps(model: Json) -> Iterator[tuple[float, float]]:
         count = int(about.get("count", 0))
         if not 0 <= count <= MOST_ROWS:
             raise FileFormatError(f"a count of {count} is too large")
-        # Without end, or repeated as a whole by the scenario.
-        for each in about["pattern"]:
-            yield from _steps(each)
+        # The outermost list is repeated as a whole by the scenario.
+        for _ in range(1 if outermost else max(count, 1)):
+            for each in about["pattern"]:
+                yield from _steps(each, outermost=False)
+        if not outermost and not count:
+            raise FileFormatError(
+                "a list within a list is repeated without end (count 0), so what follows it is never reached"
+            )
     else:
         raise FileFormatError(f"{name} draws its values at random: write a trace of it")
 

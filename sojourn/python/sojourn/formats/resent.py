@@ -16,9 +16,9 @@ import numpy as np
 
 from sojourn.formats import packets
 from sojourn.formats.content import Content
-from sojourn.formats.file_series import unique_names
+from sojourn.formats.file_series import counted, unique_names
 from sojourn.formats.format import FileFormatError
-from sojourn.formats.packets import Int64s, Packets
+from sojourn.formats.packets import Ends, Int64s, Packets
 from sojourn.formats.texts import GUESSED_DELAY, TO_RUN, Texts
 from sojourn.records import pcapng
 from sojourn.sanitize import plain, toml
@@ -45,7 +45,10 @@ def read_packets(content: Content) -> tuple[Packets, list[str]]:
     """
     with content.stream() as stream:
         found = packets.read(stream, content.span_ns)
-    unread = [f"{count} frames of {name}" for name, count in found.unread.most_common(8)]
+    unread = [
+        f"{counted(count, 'frame', 'frames')} of {name}"
+        for name, count in found.unread.most_common(8)
+    ]
     if not found.flows and content.span_ns is not None:
         raise FileFormatError("it has no packet of IP in the time that --time names")
     if not found.flows:
@@ -82,9 +85,11 @@ def home(found: Packets) -> tuple[set[str], str]:
         for address, other in ((ends.source, ends.target), (ends.target, ends.source)):
             by_address[address] += int(size)
             peers.setdefault(address, set()).add(other)
-    most = max(by_address.values())
+    # One host can't send from an address of many.
+    hosts = {each: size for each, size in by_address.items() if not _of_many(each)}
+    most = max((hosts or by_address).values())
     senders = [found.flows[number].source for number in found.flow[:1000].tolist()]
-    likely = [address for address, size in by_address.items() if size == most]
+    likely = [address for address, size in (hosts or by_address).items() if size == most]
     chosen = next((address for address in senders if address in likely), likely[0])
     sides: dict[str, bool] = {}
     for address in sorted(peers, key=lambda each: (each != chosen, -_alike(each, chosen))):
@@ -107,6 +112,19 @@ def _alike(one: str, other: str) -> int:
     if first.version != second.version:
         return -1
     return first.max_prefixlen - (int(first) ^ int(second)).bit_length()
+
+
+def is_up(ends: Ends, ours: set[str]) -> bool:
+    """Whether these packets come from this side. A host that talks to itself is a client at its
+    higher port."""
+    if ends.source == ends.target:
+        return ends.source_port >= ends.target_port
+    return ends.source in ours
+
+
+def _of_many(address: str) -> bool:
+    parsed = ip_address(address)
+    return parsed.is_multicast or parsed.is_unspecified or address == "255.255.255.255"
 
 
 def _private(address: str) -> bool:
@@ -171,7 +189,7 @@ def _chosen(found: Packets, ours: set[str]) -> list[_Flow]:
     rest: dict[str, list[Int64s]] = {"up": [], "down": []}
     for number in order:
         ends = found.flows[int(number)]
-        way = "up" if ends.source in ours else "down"
+        way = "up" if is_up(ends, ours) else "down"
         if len(flows) < MOST_FLOWS:
             flows.append((plain(str(ends)), way, rows[int(number)]))
         else:

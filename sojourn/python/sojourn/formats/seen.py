@@ -399,7 +399,7 @@ def _on_times(samples: _Samples, times: Sequence[float], zero: int) -> list[floa
 
 def _phases(found: Packets, ours: set[str]) -> list[SessionPhase]:
     """Spans of time by the directions that are loaded. Empty: there are too many."""
-    up = np.array([ends.source in ours for ends in found.flows])[found.flow]
+    up = np.array([resent.is_up(ends, ours) for ends in found.flows])[found.flow]
     bins = (found.t_ns - found.t_ns[0]) // BIN_NS
     end = (int(found.t_ns[-1]) - int(found.t_ns[0])) / 1e9
     loaded = []
@@ -451,7 +451,7 @@ def _added(targets: Sequence[Pings]) -> list[str]:
 
 
 def _ecn(found: Packets, ours: set[str]) -> list[str]:
-    up = np.array([ends.source in ours for ends in found.flows])[found.flow]
+    up = np.array([resent.is_up(ends, ours) for ends in found.flows])[found.flow]
     notes = []
     for name, rows in (("up", up), ("down", ~up)):
         counts = np.bincount(found.ds[rows] & 3, minlength=4)

@@ -29,7 +29,7 @@ _ASSIGNMENT = re.compile(
 _USE = re.compile(
     r"\$(?:(?P<plain>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)(?::-(?P<else>[^}]*))?\})"
 )
-_AFTER = re.compile(r"\s+(?:\d?>+\s*\S+|\|\|.*|&&.*|\|.*|;.*|#.*|\d>&\d)\s*$")
+_AFTER = re.compile(r"(?:\s*;|\s+(?:\d?>+\s*\S+|\|\|.*|&&.*|\|.*|;.*|#.*|\d>&\d))\s*$")
 """What follows a command in a shell: where its output goes, what is done if it fails."""
 _SILENT = re.compile(r"^\s*(?:#.*|echo\b.*|set\b.*|exit\b.*|:|\}|\{|fi|done|then|else)?\s*$")
 """Lines of a shell that can't set up a queue."""
@@ -162,7 +162,23 @@ def _take_filter(tree: Tree, number: int, dev: str, words: list[str]) -> None:
         police = " ".join(f"{key} {settings[key]}" for key in ("rate", "burst") if key in settings)
         tree.polices[dev] = (number, police)
     else:
+        chosen = _after(words, "flowid") or _after(words, "classid")
+        if chosen and _matches_all(words):
+            tree.filtered.setdefault(dev, chosen)
+            return
         tree.notes.append(f"Line {number}: this filter chooses a class, and one class is taken.")
+
+
+_ANY = (("u32", "0", "0"), *((version, end, net) for version, net in (("ip", "0.0.0.0/0"), ("ip", "0/0"), ("ip6", "::/0")) for end in ("src", "dst")))  # fmt: skip
+"""The matches of u32 that every packet passes."""
+
+
+def _matches_all(words: Sequence[str]) -> bool:
+    """Whether a filter has no match but those that every packet passes."""
+    if "matchall" in words:
+        return True
+    places = [at for at, word in enumerate(words) if word == "match"]
+    return "u32" in words and all(tuple(words[at + 1 : at + 4]) in _ANY for at in places) and bool(places)  # fmt: skip
 
 
 FORMATS = (

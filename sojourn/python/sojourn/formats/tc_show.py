@@ -6,6 +6,7 @@ The rate of htb is the rate of its class, so it needs `tc class show`. See `tc_t
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from sojourn.formats.content import Content
 from sojourn.formats.format import Format, Yields
@@ -15,6 +16,8 @@ from sojourn.formats.texts import Texts
 _QDISC = re.compile(
     r"^qdisc (?P<kind>\S+) (?P<handle>[0-9a-f]+:)(?: \[offloaded\])?(?: dev (?P<dev>\S+))? (?:(?P<root>root)|parent (?P<parent>\S+)|ingress_block\S*)(?: refcnt \d+)? ?(?P<words>.*)$"
 )
+_STAB = re.compile(r"^ +(?:linklayer \S+|overhead -?\d+|mpu \d+|mtu \d+|tsize \d+)(?: |$)")
+"""The size table of the qdisc of the line before, as `tc -d qdisc show` prints it."""
 _CLASS = re.compile(
     r"^class htb (?P<name>\S+) (?:root|parent (?P<parent>\S+))(?: leaf \S+)?(?: prio \d+)?(?: quantum \S+)? (?P<words>.*)$"
 )
@@ -34,6 +37,8 @@ def _read(content: Content) -> Texts:
                     number, found["kind"], found["handle"], found["dev"] or "", parent, found["words"].strip()
                 )
             )  # fmt: skip
+        elif tree.qdiscs and _STAB.match(line):
+            tree.qdiscs[-1] = replace(tree.qdiscs[-1], size_table=pairs(line.split()))
         elif found := _CLASS.match(line.strip()):
             words = pairs(found["words"].split())
             tree.classes.append(ClassLine(number, "", found["name"], found["parent"] or "", words))

@@ -1,17 +1,19 @@
 """The qdiscs and classes of tc, as a link of a scenario: read by `tc_show` and `tc_script`.
 
 A device that receives redirected packets, or is called `ifb...`, is the link down; the other one is
-the link up. Of htb's classes the default one is taken, with its queue: its rate is the lowest ceil on
-the way to the root. A tbf with a queue below it is a shaper; without one it is the link's queue.
-netem is the wire. A note names each line that a scenario can't express, and the reason.
+the link up. Of htb's classes one is taken, with its queue: that of a filter that every packet matches,
+otherwise the default one. Its rate is the lowest ceil on the way to the root. A tbf with a queue below
+it is a shaper; without one it is the link's queue. netem is the wire. A note names each line that a
+scenario can't express, and the reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sojourn.formats.content import Content
+from sojourn.formats.file_series import counted
 from sojourn.formats.format import FileFormatError
 from sojourn.formats.texts import (
     GUESSED_DELAY,
@@ -72,6 +74,8 @@ class Tree:
     classes: list[ClassLine] = field(default_factory=list)
     redirected: list[str] = field(default_factory=list)
     """Devices that receive the packets that arrive."""
+    filtered: dict[str, str] = field(default_factory=dict)
+    """The class to which a filter of each device sends every packet."""
     polices: dict[str, tuple[int, str]] = field(default_factory=dict)
     """The line and the words of the policer of each device's arriving packets."""
     notes: list[str] = field(default_factory=list)
@@ -136,19 +140,16 @@ def _link(dev: str, tree: Tree, notes: list[str]) -> dict[str, str]:
     """A link's keys."""
     own = [line for line in tree.qdiscs if line.dev == dev and line.kind not in QUIET]
     link: dict[str, str] = {"rate": PORT}
+    chosen = _chosen(own, dev, tree, notes)
+    for line in _passed(own, chosen, notes):
+        link |= _wire(line, notes)
     for line in own:
-        if line.kind == "netem":
-            link |= _wire(line, notes)
-    leaf, shaper = _chosen(own, dev, tree, notes)
-    if shaper:
-        number, words = shaper
-        shapes = {"rate": "unlimited", "shaper": words}
-        if words and not _valid(shapes, number, "shaper", notes):
-            # Its rate matters more than its overhead.
-            shapes["shaper"] = " ".join(words.split()[:3])
-            notes.append(f"Line {number}: the shaper is taken as {shapes['shaper']}.")
-        if words and _valid(shapes, number, "shaper", notes):
-            link |= shapes
+        # The size table of a shaper is part of its words, unless its overhead is negative.
+        if line.size_table and (line.kind not in ("htb", "tbf") or _below_zero(line.size_table)):
+            link |= _layer(line, notes)
+    if chosen.shaper:
+        link |= _shapes(*chosen.shaper, notes)
+    leaf = chosen.queue
     if leaf is not None:
         words = f"{leaf.kind} {leaf.words}".strip()
         if _valid({"qdisc": words}, leaf.number, leaf.kind, notes):
@@ -159,29 +160,116 @@ def _link(dev: str, tree: Tree, notes: list[str]) -> dict[str, str]:
     return link
 
 
-def _chosen(
-    own: Sequence[QdiscLine], dev: str, tree: Tree, notes: list[str]
-) -> tuple[QdiscLine | None, tuple[int, str] | None]:
-    """The queue of a device, and its shaper's line and words."""
+@dataclass(frozen=True)
+class _Chosen:
+    """The queue of a device that is taken."""
+
+    queue: QdiscLine | None = None
+    shaper: tuple[int, str] | None = None
+    """The line and the words of its shaper."""
+    place: str = ""
+    """The class of htb that it belongs to."""
+
+
+def _chosen(own: Sequence[QdiscLine], dev: str, tree: Tree, notes: list[str]) -> _Chosen:
     queues = [line for line in own if line.kind not in ("netem", "htb")]
     htb = next((line for line in own if line.kind == "htb"), None)
     tbf = next((line for line in queues if line.kind == "tbf"), None)
     below = [line for line in queues if line is not tbf]
     if htb is not None:
-        leaf, words = _class_of(htb, dev, below, tree.classes, notes)
-        _leave(htb, below, leaf, notes)
-        return leaf, (htb.number, words)
-    if tbf is not None and below:
-        rate = pairs(tbf.words.split())
-        words = " ".join(f"{key} {rate[key].lower()}" for key in ("rate", "burst") if key in rate)
+        chosen = _class_of(htb, dev, below, tree, notes)
+        _leave(htb, below, chosen.queue, notes)
+        return chosen
+    if tbf is not None and not below:
+        charges = " ".join(f"{key} {value}" for key, value in _charges(tbf).items())
+        return _Chosen(replace(tbf, words=f"{tbf.words} {charges}".strip()))
+    if tbf is not None:
+        rate = {**_charges(tbf), **pairs(tbf.words.split())}
+        words = " ".join(
+            f"{key} {rate[key].lower()}" for key in ("rate", "burst", *CHARGES) if key in rate
+        )
         notes.append(
             f"Line {tbf.number}: tbf's own limit is left out: {below[0].kind} is its queue."
         )
-        return below[0], (tbf.number, f"htb {words}")
+        return _Chosen(below[0], (tbf.number, f"htb {words}"))
     if not queues:
-        return None, None
+        return _Chosen()
     _leave(queues[0], queues, queues[0], notes, alike=True)
-    return queues[0], None
+    return _Chosen(queues[0])
+
+
+def _passed(own: Sequence[QdiscLine], chosen: _Chosen, notes: list[str]) -> list[QdiscLine]:
+    """The netem that the packets of the queue pass. Adds a note on each other one."""
+    by_handle = {line.handle: line for line in own if line.handle}
+    passed: list[QdiscLine] = []
+    for line in own:
+        if line.kind != "netem":
+            continue
+        above = by_handle.get(f"{line.parent.partition(':')[0]}:")
+        if above is not None and above.kind == "htb" and not chosen.place:
+            # The file does not have htb's classes.
+            taken = not passed
+        elif above is not None and above.kind == "htb":
+            taken = line.parent == chosen.place
+        else:
+            taken = not passed
+            if above is not None and above.kind not in ("netem", "tbf"):
+                notes.append(
+                    f"Line {line.number}: netem is at {line.parent} of {above.kind}, which only some packets pass: here all of them do."
+                )
+        if taken:
+            passed.append(line)
+        else:
+            notes.append(f"Line {line.number}: netem is at {line.parent}, which is not taken.")
+    return passed
+
+
+def _charges(line: QdiscLine) -> dict[str, str]:
+    """What the size table of a shaper adds to its words."""
+    if _below_zero(line.size_table):
+        return {}
+    return {key: line.size_table[key] for key in CHARGES if key in line.size_table}
+
+
+def _below_zero(size_table: Mapping[str, str]) -> bool:
+    return size_table.get("overhead", "").startswith("-")
+
+
+ETHERNET_BYTES = 14
+"""Bytes that Linux counts of a packet below IP."""
+
+
+def _layer(line: QdiscLine, notes: list[str]) -> dict[str, str]:
+    """The link layer that a size table (tc-stab(8)) makes: disciplines count its overhead, too. A
+    negative overhead takes away from the bytes of Ethernet."""
+    try:
+        overhead, least = (int(line.size_table.get(word, "0")) for word in ("overhead", "mpu"))
+    except ValueError:
+        overhead, least = -ETHERNET_BYTES - 1, 0
+    if overhead < -ETHERNET_BYTES:
+        notes.append(
+            f"Line {line.number}: stab overhead {line.size_table['overhead']}: a scenario takes away at most the {ETHERNET_BYTES} bytes of Ethernet. It is left out."
+        )
+        return {}
+    cells = "atm " if line.size_table.get("linklayer") in ("atm", "adsl") else ""
+    size = ETHERNET_BYTES + overhead
+    keys = {"link_layer": f"{cells}overhead {size} mpu {least} header {size}"}
+    return keys if _valid(keys, line.number, "stab", notes) else {}
+
+
+def _shapes(number: int, words: str, notes: list[str]) -> dict[str, str]:
+    """The keys of a link with this shaper; none: it is not valid."""
+    if not words:
+        return {}
+    shapes = {"rate": "unlimited", "shaper": words}
+    if _valid(shapes, number, "shaper", notes):
+        return shapes
+    # Its rate matters more than its overhead.
+    shapes["shaper"] = " ".join(words.split()[:3])
+    if not _valid(shapes, number, "shaper", []):
+        return {}
+    notes.append(f"Line {number}: the shaper is taken as {shapes['shaper']}.")
+    return shapes
 
 
 def _leave(
@@ -198,12 +286,12 @@ def _leave(
 
 
 def _class_of(
-    htb: QdiscLine, dev: str, below: Sequence[QdiscLine], classes: Iterable[ClassLine], notes: list[str]
-) -> tuple[QdiscLine | None, str]:  # fmt: skip
-    """The queue of htb's default class, and the shaper of that class."""
+    htb: QdiscLine, dev: str, below: Sequence[QdiscLine], tree: Tree, notes: list[str]
+) -> _Chosen:
+    """The queue of one of htb's classes, and the shaper of that class."""
     own = {
         each.name: each
-        for each in classes
+        for each in tree.classes
         if each.dev in ("", dev) and each.name.startswith(htb.handle)
     }
     by_parent = {line.parent: line for line in below}
@@ -212,13 +300,8 @@ def _class_of(
         notes.append(
             f"Line {htb.number}: htb's rate is in its class: add the output of `tc class show dev {dev}` to the file."
         )
-        return first, ""
-    minor = pairs(htb.words.split()).get("default", "")
-    default = f"{htb.handle}{minor.removeprefix('0x')}" if minor else ""
-    chosen = own.get(default)
-    if chosen is None:
-        leaves = [each for name, each in own.items() if name in by_parent]
-        chosen = next(iter(leaves or own.values()))
+        return _Chosen(first)
+    chosen, why = _leaf_class(htb, own, tree.filtered.get(dev, ""))
     up: list[ClassLine] = [chosen]
     while up[-1].parent in own and own[up[-1].parent] not in up:
         up.append(own[up[-1].parent])
@@ -226,13 +309,43 @@ def _class_of(
     burst = chosen.words.get("cburst" if "ceil" in chosen.words else "burst")
     if burst is not None:
         words["burst"] = burst
-    for source in (htb.size_table, chosen.words):
+    for source in (_charges(htb), chosen.words):
         words |= {key: source[key] for key in CHARGES if key in source}
-    if len(own) > len(up):
-        notes.append(f"htb of {dev} has {len(own)} classes: {chosen.name} is taken.")
-    return by_parent.get(chosen.name, None if by_parent else first), "htb " + " ".join(
-        f"{key} {value.lower()}" for key, value in words.items()
+    if len(own) > len(up) or why:
+        notes.append(
+            f"htb of {dev} has {counted(len(own), 'class', 'classes')}: {chosen.name} is taken{why}."
+        )
+    # `tc -d class show` adds a cell's size to a burst, and `b` to a number of bytes.
+    shaper = " ".join(
+        f"{key} {value.partition('/')[0].lower().removesuffix('b') if key == 'mpu' else value.partition('/')[0].lower()}"
+        for key, value in words.items()
     )
+    queue = by_parent.get(chosen.name, None if by_parent else first)
+    return _Chosen(queue, (chosen.number, f"htb {shaper}"), chosen.name)
+
+
+def _leaf_class(
+    htb: QdiscLine, own: Mapping[str, ClassLine], filtered: str
+) -> tuple[ClassLine, str]:
+    """The class that is taken, and the reason where it is not the default one.
+
+    `filtered`: the class to which a filter sends every packet.
+    """
+    inner = {each.parent for each in own.values()}
+    leaves = [each for name, each in own.items() if name not in inner]
+    if filtered in own:
+        return own[filtered], ", to which a filter sends every packet"
+    minor = pairs(htb.words.split()).get("default", "0").removeprefix("0x")
+    default = f"{htb.handle}{minor}"
+    if default in own and default not in inner:
+        return own[default], ""
+    reason = "has classes below it" if default in own else "does not exist"
+    why = (
+        f", since the default class {default} {reason}: Linux sends packets that no filter matches unshaped"
+        if minor != "0"
+        else ""
+    )
+    return next(iter(leaves or own.values())), why
 
 
 def _slowest(rates: Iterable[str]) -> str:
