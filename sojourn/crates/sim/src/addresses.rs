@@ -107,6 +107,9 @@ pub fn hosts<'s>(flows: &'s [FlowSpec], links: &'s [LinkSpec]) -> Hosts {
     ends.iter().flat_map(of_flow).collect()
 }
 
+/// The tunnel of packets outside all tunnels.
+pub const NO_TUNNEL: u8 = 0;
+
 /// The tunnels of flows, by number from 1.
 pub struct Tunnels(Box<[u8]>);
 
@@ -118,7 +121,7 @@ impl Tunnels {
         }
         let mut names: Vec<&str> = Vec::new();
         let numbers = flows.iter().map(|flow| {
-            let Some(name) = flow.tunnel.as_deref() else { return 0 };
+            let Some(name) = flow.tunnel.as_deref() else { return NO_TUNNEL };
             let index = names.iter().position(|known| *known == name).unwrap_or_else(|| {
                 names.push(name);
                 names.len() - 1
@@ -128,10 +131,10 @@ impl Tunnels {
         Tunnels(numbers.collect())
     }
 
-    /// The tunnel of a direction's packets; 0: none.
+    /// The tunnel of a direction's packets, or `NO_TUNNEL`.
     #[inline]
     pub fn of(&self, direction: u32) -> u8 {
-        self.0.get(direction as usize / 2).copied().unwrap_or(0)
+        self.0.get(direction as usize / 2).copied().unwrap_or(NO_TUNNEL)
     }
 }
 

@@ -103,11 +103,6 @@ impl Exchange {
         }
     }
 
-    /// The time of the next event of either end that no packet causes; NEVER: none.
-    pub fn deadline(&self) -> Time {
-        self.client.tcp.deadline().min(self.asking.next).min(self.server.tcp.deadline())
-    }
-
     /// Runs the client up to `until`; returns the number of events and the time of the next.
     pub fn move_client(
         &mut self,

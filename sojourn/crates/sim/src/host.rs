@@ -215,9 +215,6 @@ impl Host {
     /// The time of the source's next own event; NEVER: none.
     #[inline]
     pub fn source_deadline(&self) -> Time {
-        if let Ends::Requests(exchange) = &self.ends {
-            return exchange.deadline();
-        }
         if !self.started {
             return self.start;
         }
@@ -227,7 +224,7 @@ impl Host {
             // A stopped TCP source still retransmits outstanding data; the other sources are
             // silent.
             _ if self.stopped => Time::NEVER,
-            Ends::Requests(exchange) => exchange.deadline(),
+            Ends::Requests(_) => unreachable!("its ends have their own loops"),
             Ends::Udp { next, .. } | Ends::Ping { next, .. } | Ends::Video { next, .. } => *next,
         };
         if self.stopped { own } else { own.min(self.due) }
@@ -296,6 +293,37 @@ impl Host {
         }
     }
 
+    /// Whether each end has a loop of its own: `move_client` and `move_server` replace
+    /// `move_far_end` and `move_source`, whose loops stay small without them.
+    #[inline]
+    pub fn is_exchange(&self) -> bool {
+        matches!(self.ends, Ends::Requests(_))
+    }
+
+    /// Runs the client of an exchange, the far end, as `move_far_end` does.
+    pub fn move_client(
+        &mut self,
+        until: Time,
+        path: &mut impl Path,
+        sacks: &mut SackPool,
+    ) -> (u64, Time) {
+        let Ends::Requests(exchange) = &mut self.ends else { unreachable!("it is an exchange") };
+        let records = (&mut self.counters, &mut self.transfers);
+        exchange.move_client(until, path, sacks, records)
+    }
+
+    /// Runs the server of an exchange, the source, as `move_source` does.
+    pub fn move_server(
+        &mut self,
+        until: Time,
+        path: &mut impl Path,
+        sacks: &mut SackPool,
+    ) -> (u64, Time) {
+        let Ends::Requests(exchange) = &mut self.ends else { unreachable!("it is an exchange") };
+        let measured = |rtt: Span| self.rtt.add(rtt.0);
+        exchange.move_server(until, path, sacks, &mut self.counters, measured)
+    }
+
     /// Runs the far end up to `until`; returns the number of events and the time of the next.
     #[inline]
     pub fn move_far_end(
@@ -306,10 +334,6 @@ impl Host {
     ) -> (u64, Time) {
         let mut events = 0;
         let Ends::Tcp(tcp) = &mut self.ends else {
-            if let Ends::Requests(exchange) = &mut self.ends {
-                let records = (&mut self.counters, &mut self.transfers);
-                return exchange.move_client(until, path, sacks, records);
-            }
             loop {
                 let arrival = path.first_arrives();
                 if arrival >= until {
@@ -382,10 +406,6 @@ impl Host {
         path: &mut impl Path,
         sacks: &mut SackPool,
     ) -> (u64, Time) {
-        if let Ends::Requests(exchange) = &mut self.ends {
-            let measured = |rtt: Span| self.rtt.add(rtt.0);
-            return exchange.move_server(until, path, sacks, &mut self.counters, measured);
-        }
         let (mut events, mut now) = (0, Time::ZERO);
         loop {
             let (arrival, timer) = (path.first_arrives(), self.source_deadline());

@@ -46,6 +46,7 @@ pub use replay::{Action, Arrival, Decision, Replayed, replay};
 pub use scenario::*;
 pub use traffic::{Draw, Frames, Pace, Packets, TrafficKind};
 
+use addresses::NO_TUNNEL;
 use due::Due;
 use ends::Path;
 use host::Host;
@@ -177,8 +178,12 @@ impl Sim {
             flows: Time::ZERO + recorder.flow_interval,
             queues: Time::ZERO + recorder.queue_interval,
         };
+        let is_plain = |link: &Link<Slip>| {
+            link.is_plain() && !link.qdisc().sees_acks() && !recorder.keeps_each()
+        };
+        let tunnels = scenario.flows.iter().any(|flow| flow.tunnel.is_some());
         let drives = net::in_order(scenario).into_iter().zip(&links).map(|(in_order, link)| {
-            let plain = link.is_plain() && !link.qdisc().sees_acks() && !recorder.keeps_each();
+            let plain = is_plain(link) && !tunnels;
             Drive { rate_change: link.schedule().next_change(Time::ZERO), in_order, plain }
         });
         let drives: Vec<Drive> = drives.collect();
@@ -187,7 +192,7 @@ impl Sim {
         let changes = lookahead.order.iter().map(|&link| drives[link as usize].rate_change);
         net.links_due = Due::new(changes.collect());
         net.hosts_due = Due::new(hosts.iter().map(Host::source_deadline).collect());
-        let plain = |link: u32| drives[link as usize].plain;
+        let plain = |link: u32| is_plain(&links[link as usize]);
         let in_order = net::reached_in_order(scenario, plain).into_iter().filter(|&it| plain(it));
         let leaves = in_order.filter_map(|link| Some((link, links[link as usize].leaf()?)));
         let leaves: Vec<(u32, Leaf<Slip>)> = leaves.collect();
@@ -277,24 +282,21 @@ impl Sim {
 
     /// Runs each part once up to `until`.
     fn pass(&mut self, until: Time) {
-        let Sim { links, hosts, browsers, net, inboxes, recorder, sacks, .. } = self;
-        let mut events = 0;
-        for (block, parts) in net.hosts_due.blocks() {
-            if !net.hosts_due.in_block(block, until) {
-                continue;
-            }
-            for index in parts.clone() {
-                if net.hosts_due.at(index) < until {
-                    events += move_host(&mut hosts[index], index, until, (net, inboxes), sacks);
-                }
-            }
-            net.hosts_due.settle(block, parts);
-        }
+        let Sim { hosts, browsers, net, inboxes, sacks, .. } = self;
+        let events = move_hosts(hosts, until, (net, inboxes), sacks);
         for browser in browsers {
             if let Some(at) = browser.turn(hosts, until) {
                 browser.connections.iter().for_each(|&host| net.hosts_due.hasten(host, at));
             }
         }
+        self.events += events + self.move_links(until);
+    }
+
+    /// Runs all links up to `until`; returns the number of packets that arrived.
+    #[inline(never)]
+    fn move_links(&mut self, until: Time) -> u64 {
+        let Sim { links, hosts, net, inboxes, recorder, sacks, .. } = self;
+        let mut events = 0;
         for (block, places) in net.links_due.blocks() {
             if !net.links_due.in_block(block, until) {
                 continue;
@@ -315,7 +317,7 @@ impl Sim {
             }
             net.links_due.settle(block, places);
         }
-        self.events += events;
+        events
     }
 
     // --- recording ---
@@ -403,9 +405,52 @@ impl Sim {
     }
 }
 
-/// Runs both ends of a host up to `until`; returns the number of events.
+/// Runs all hosts up to `until`; returns the number of events.
+#[inline(never)]
+fn move_hosts(
+    hosts: &mut [Host],
+    until: Time,
+    (net, inboxes): (&mut Net, &mut [Inbox]),
+    sacks: &mut SackPool,
+) -> u64 {
+    let mut events = 0;
+    for (block, parts) in net.hosts_due.blocks() {
+        if !net.hosts_due.in_block(block, until) {
+            continue;
+        }
+        for index in parts.clone() {
+            if net.hosts_due.at(index) < until {
+                let host = &mut hosts[index];
+                events += if host.is_exchange() {
+                    move_exchange(host, index, until, (net, inboxes), sacks)
+                } else {
+                    move_host::<false>(host, index, until, (net, inboxes), sacks)
+                };
+            }
+        }
+        net.hosts_due.settle(block, parts);
+    }
+    events
+}
+
+/// Runs both ends of an exchange. A function of its own, so that the loops of other hosts keep
+/// their state in registers.
+#[cold]
+#[inline(never)]
+fn move_exchange(
+    host: &mut Host,
+    index: usize,
+    until: Time,
+    network: (&mut Net, &mut [Inbox]),
+    sacks: &mut SackPool,
+) -> u64 {
+    move_host::<true>(host, index, until, network, sacks)
+}
+
+/// Runs both ends of a host up to `until`; returns the number of events. `EXCHANGE`: whether the
+/// host is one.
 #[inline]
-fn move_host(
+fn move_host<const EXCHANGE: bool>(
     host: &mut Host,
     index: usize,
     until: Time,
@@ -415,10 +460,18 @@ fn move_host(
     let [there, back] = [0, 1].map(|direction| 2 * index as u32 + direction);
     let first_link = net.first_link(back, inboxes);
     let far_end = &mut End { lane: there, net, first_link };
-    let (far, far_due) = host.move_far_end(until, far_end, sacks);
+    let (far, far_due) = if EXCHANGE {
+        host.move_client(until, far_end, sacks)
+    } else {
+        host.move_far_end(until, far_end, sacks)
+    };
     let first_link = net.first_link(there, inboxes);
     let source = &mut End { lane: back, net, first_link };
-    let (near, near_due) = host.move_source(until, source, sacks);
+    let (near, near_due) = if EXCHANGE {
+        host.move_server(until, source, sacks)
+    } else {
+        host.move_source(until, source, sacks)
+    };
     // If the path to the far end crosses no link, the far end may have further packets.
     let due = far_due.min(near_due).min(net.lanes.first_arrives(there));
     net.hosts_due.set(index, due);
@@ -431,7 +484,8 @@ struct Drive {
     rate_change: Time,
     /// Whether arriving packets are put in order.
     in_order: bool,
-    /// Whether the link is plain, and neither its discipline nor the recorder reads the packets.
+    /// Whether the link is plain, neither its discipline nor the recorder reads the packets, and no
+    /// flow has a tunnel.
     plain: bool,
 }
 
@@ -555,7 +609,7 @@ fn decided(
     }
 }
 
-/// The packets of a window at a plain link.
+/// The packets of a window at a plain link, in a scenario without tunnels.
 struct PlainWindow<'a, I> {
     link: u32,
     arrivals: I,
@@ -571,8 +625,7 @@ impl<I: Iterator<Item = (u32, Time)>> Window<Slip> for PlainWindow<'_, I> {
     #[inline(always)]
     fn arrival(&mut self) -> Option<(Packet<Slip>, Time)> {
         let (node, at) = self.arrivals.next()?;
-        let parcel = self.net.lanes.packet(node);
-        Some((parcel.slip(node, self.net.tunnels.of(parcel.flow)), at))
+        Some((self.net.lanes.packet(node).slip(node, NO_TUNNEL), at))
     }
 
     #[inline]

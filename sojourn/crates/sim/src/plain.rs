@@ -206,7 +206,11 @@ impl<'a> Plain<'a> {
         let Sim { hosts, sacks, .. } = &mut self.sim;
         let host = &mut hosts[index as usize];
         let (_, due) = match turn {
+            Turn::FarEnd(_) if host.is_exchange() => {
+                host.move_client(now + Span(1), &mut moment, sacks)
+            }
             Turn::FarEnd(_) => host.move_far_end(now + Span(1), &mut moment, sacks),
+            _ if host.is_exchange() => host.move_server(now + Span(1), &mut moment, sacks),
             _ => host.move_source(now + Span(1), &mut moment, sacks),
         };
         self.enter(due, turn);

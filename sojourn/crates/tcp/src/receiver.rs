@@ -265,10 +265,15 @@ impl Receiver {
             return Some(self.on_gap_filled(now));
         }
         let rmem = self.ofo.truesize.in_order;
-        if segment.len >= self.mss {
-            self.grow_window(rmem);
-        } else if self.window.grow_window_by_short(segment.len, self.mss, rmem) {
-            self.policy.on_window_growth();
+        if self.window.can_open() {
+            let has_opened = if segment.len >= self.mss {
+                self.window.grow_window(rmem)
+            } else {
+                self.window.grow_window_by_short(segment.len, self.mss, rmem)
+            };
+            if has_opened {
+                self.policy.on_window_growth();
+            }
         }
         let due = self.is_ack_due(rmem);
         let ack = if due && self.window.keeps_rcv_wnd(rmem) {

@@ -75,11 +75,12 @@ impl AckPolicy {
     /// tcp_in_quickack_mode: each segment is acknowledged at once.
     #[inline]
     pub fn in_quickack_mode(&self) -> bool {
-        self.quick > 0 && !self.pingpong
+        self.quick > 0 && !self.in_pingpong_mode()
     }
 
-    /// inet_csk_in_pingpong_mode: data is expected to carry the next ACK.
-    #[inline]
+    /// inet_csk_in_pingpong_mode: data is expected to carry the next ACK. Cold: few ACKs are
+    /// quick, and few segments have PSH.
+    #[cold]
     pub fn in_pingpong_mode(&self) -> bool {
         self.pingpong
     }

@@ -246,14 +246,17 @@ impl Window {
         left <= self.full_space && new_window >= left && new_window > 0
     }
 
+    /// Whether the window is smaller than an empty buffer allows.
+    #[inline]
+    pub fn can_open(&self) -> bool {
+        self.rcv_ssthresh < self.full_space
+    }
+
     /// tcp_grow_window: opens the window by two segments, at most to the space that `rmem` leaves.
     /// Returns whether it opened.
     #[inline]
     pub fn grow_window(&mut self, rmem: u64) -> bool {
-        if self.rcv_ssthresh >= self.full_space {
-            return false;
-        }
-        self.grow_by(2 * u64::from(self.advmss), rmem)
+        self.can_open() && self.grow_by(2 * u64::from(self.advmss), rmem)
     }
 
     /// tcp_grow_window for a segment shorter than the MSS. If data is a small share of its buffer,
