@@ -143,7 +143,23 @@ def test_pings_in_one_panel_are_those_of_the_first_seed(pair: list[Run]) -> None
             np.nanmax(np.asarray(drawn.get_ydata(), float)),
             np.nanmax(series.pings(run, run.seeds[0], "ping").y),
         )
-    assert axes.get_ylim()[0] == 0
+
+
+def test_the_key_of_pings_in_one_panel_overlaps_nothing(pair: list[Run]) -> None:
+    figure = figures.ping_lines([*pair, *pair, *pair])
+    figure.draw_without_rendering()
+    [axes], [legend] = figure.axes, figure.legends
+    label, rows = axes.xaxis.label.get_window_extent(), legend.get_window_extent()
+    assert rows.y1 < label.y0 and rows.y0 >= 0
+    assert len(legend.get_texts()) == 6
+
+
+def test_pings_in_other_axes_have_their_key_there(pair: list[Run]) -> None:
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    figures.ping_lines(pair, ax=left)
+    assert not figure.legends and right.get_legend() is None
+    assert len(left.get_legend().get_texts()) == 2
 
 
 def test_completion_times_are_those_of_transfers_after_the_warm_up(tmp_path: Path) -> None:

@@ -115,22 +115,27 @@ def ping_lines(
     runs = style.ordered(runs)[:MOST_BESIDE]
     series.check(runs)
     looks = style.looks(runs, series.bottlenecks(runs))
-    figure = style.blank(4.2, 3.0)
+    key = 0.16 * len(looks)
+    figure = style.blank(4.2, 3.3 + key)
     top = style.heading(figure, series.title(runs), series.subtitle(runs))
-    [[axes]] = style.panels(
-        figure, style.Margins(top=top + 0.1, left=0.65, right=0.15, bottom=0.75)
-    )
+    margins = style.Margins(top=top + 0.1, left=0.65, right=0.15, bottom=0.6 + key)
+    [[axes]] = style.panels(figure, margins)
+    values = np.empty(0)
     for run, look in zip(runs, looks, strict=True):
         if (probe := next(iter(series.answered(run)), None)) is not None:
             line = series.thin(series.pings(run, run.seeds[0], probe), 600)
             axes.plot(line.t, line.y, color=look.colour, label=style.shorten(look.label, 40))
-    if axes.lines:
-        figure.legend(loc="lower center", ncols=2, frameon=False)
-    else:
+            values = np.concatenate([values, line.y[np.isfinite(line.y)]])
+    if not values.size:
         style.note(axes, "no ping was answered")
+    else:
+        over_time.logarithmic(axes, values)
+        if style.compact():
+            style.key(axes, [(look.label, {"color": look.colour}) for look in looks])
+        else:
+            figure.legend(loc="lower left", bbox_to_anchor=(0.1, 0), labelspacing=0.3)
     end = max(run.meta.duration_ns for run in runs) / 1e9
     axes.set(xlim=(0, end), xlabel="time [s]", ylabel="ping RTT [ms]")
-    axes.set_ylim(bottom=0)
     style.shade_warmup([axes], runs[0].meta.warmup_ns / 1e9, end)
     return figure
 
