@@ -79,7 +79,7 @@ def _row(column: ColumnSchema) -> str:
 _OF_JSON = """\
 # Schemas of `--json`
 
-`python docs/generate.py` makes this page from `outputs.py` of each package. The first key of an output,
+`python docs/generate.py` makes this page from the shapes of each package's outputs. The first key of an output,
 `schema`, has the name and version of its shape: `sojourn/run/1`. A new key needs no new version; a removed
 key, or one with a new meaning, does. `sojourn list schemas` lists the shapes, and `sojourn list schemas
 run` prints the JSON Schema (2020-12) of `sojourn run --json`. [output.md](output.md) explains the keys.

@@ -150,7 +150,8 @@ def test_the_key_of_pings_in_one_panel_overlaps_nothing(pair: list[Run]) -> None
     figure.draw_without_rendering()
     [axes], [legend] = figure.axes, figure.legends
     label, rows = axes.xaxis.label.get_window_extent(), legend.get_window_extent()
-    assert rows.y1 < label.y0 and rows.y0 >= 0
+    assert rows.y0 >= 0
+    assert rows.y1 < label.y0
     assert len(legend.get_texts()) == 6
 
 
@@ -158,7 +159,8 @@ def test_pings_in_other_axes_have_their_key_there(pair: list[Run]) -> None:
     figure = Figure()
     left, right = figure.subplots(1, 2)
     figures.ping_lines(pair, ax=left)
-    assert not figure.legends and right.get_legend() is None
+    assert not figure.legends
+    assert right.get_legend() is None
     assert len(left.get_legend().get_texts()) == 2
 
 

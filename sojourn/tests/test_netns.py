@@ -266,8 +266,9 @@ def test_without_netem_the_error_says_what_can_run(monkeypatch: pytest.MonkeyPat
     # Without the delay nothing is missing.
     assert missing(loads(DUMBBELL)) == []
     monkeypatch.setattr(namespaces, "way", lambda: namespaces.ROOT)
+    lines = namespaces._typical().values()
     monkeypatch.setattr(
-        namespaces, "_refused", lambda way, lines: {line for line in lines if refusal(way, line)}
+        namespaces, "_absent", lambda way: {line for line in lines if refusal(way, line)}
     )
     assert namespaces.WITHOUT_NETEM in (namespaces.lacks() or "")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing_extensions import TypedDict
 
 from sojourn.numbers import Known
-from sojourn.outputs import FailedRun
+from sojourn.outputs.output_shapes import FailedRun
 
 
 class Estimate(TypedDict):

@@ -19,7 +19,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
 import shlex
 import shutil
 import signal
@@ -55,7 +54,7 @@ class Cleaned:
 
 def make_folder() -> Path:
     """Makes a temporary folder, for `remove_folder` to remove."""
-    folder = Path(tempfile.gettempdir()).resolve() / f"sojourn-{secrets.token_hex(_TOKEN // 2)}"
+    folder = Path(tempfile.gettempdir()).resolve() / f"sojourn-{os.urandom(_TOKEN // 2).hex()}"
     _note(folder)
     try:
         folder.mkdir(mode=0o700)
@@ -85,7 +84,7 @@ def temporary_folder() -> Iterator[Path]:
 def beside(final: Path) -> Iterator[Path]:
     """A name for a file or folder that will replace `final` in one step. It is removed at the end
     if it still exists."""
-    half = final.with_name(f".{final.name}.{secrets.token_hex(_TOKEN // 2)}").absolute()
+    half = final.with_name(f".{final.name}.{os.urandom(_TOKEN // 2).hex()}").absolute()
     _note(half)
     try:
         yield half
@@ -211,7 +210,7 @@ class _Own:
             clean()
             lock = None
             while lock is None:
-                folder = place() / secrets.token_hex(_TOKEN // 2)
+                folder = place() / os.urandom(_TOKEN // 2).hex()
                 folder.mkdir(mode=0o700, parents=True)
                 # Until it is locked, another process may take it for a dead process's folder.
                 with contextlib.suppress(FileNotFoundError):

@@ -72,7 +72,7 @@ from sojourn.engine.recording import (
     Trace,
 )
 from sojourn.errors import UserError
-from sojourn.outputs import ReplayedQueue
+from sojourn.outputs.output_shapes import ReplayedQueue
 from sojourn.own import compiled
 from sojourn.scenario.qdisc import Qdisc
 from sojourn.scenario.realised import Link

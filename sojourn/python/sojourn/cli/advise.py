@@ -17,7 +17,7 @@ from sojourn.errors import UserError
 
 if TYPE_CHECKING:
     from sojourn.advice import AccessLine, Advice
-    from sojourn.outputs import Advised, JudgedRuns
+    from sojourn.outputs.output_shapes import Advised, JudgedRuns
     from sojourn.records import Run
     from sojourn.scenario import Scenario
 

@@ -13,7 +13,7 @@ from sojourn.cli import options, text, work
 
 if TYPE_CHECKING:
     from sojourn.engine.estimate import Cost, Fit
-    from sojourn.outputs import CheckedFlow, CheckedLink
+    from sojourn.outputs.output_shapes import CheckedFlow, CheckedLink
     from sojourn.scenario import Scenario
     from sojourn.scenario.realised import Flow, Link, Realised
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection
 
@@ -132,6 +131,8 @@ def _choice(error: click.BadParameter, context: click.Context | None) -> str:
     extra = extras.brings(given[1], extras.LISTS)
     if extra and context is not None and context.command.name == "list":
         return f"it is a list of sojourn-{extra}: {extras.install(extra)}"
+    import difflib
+
     near = difflib.get_close_matches(
         given[1], [str(each) for each in error.param.type.choices], n=1
     )

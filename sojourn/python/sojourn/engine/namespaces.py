@@ -126,20 +126,16 @@ def why_not() -> str | None:
         root = way()
     except (GuestError, NotReadyError) as error:
         return f"{error.problem}; {error.hint}"
-    return None if (words := _refusal(root, _RATE)) is None else f"htb: {words}; {_module('htb')}"
+    if _RATE not in _absent(root):
+        return None
+    return f"htb: {_refusal(root, _RATE)}; {_module('htb')}"
 
 
 def lacks() -> str | None:
     """Features of scenarios that this host's kernel lacks; None if it has all."""
     root = way()
-    typical = [Qdisc.parse(words) for words in TYPICAL]
-    lines = {
-        qdisc.kind: tc.queue(_DEVICE, qdisc, header_bytes=tc.ETHERNET_HEADER)[0]
-        for qdisc in typical
-    }
-    lines[f"netem (delays and loss: {WITHOUT_NETEM})"] = tc.wire(_DEVICE, 1000)
-    refused = _refused(root, [*lines.values()])
-    absent = [name for name, line in lines.items() if line in refused]
+    refused = _absent(root)
+    absent = [name for name, line in _typical().items() if line in refused]
     absent += [name for name in CONGESTION if _unknown(name, root) is not None]
     return ", ".join(absent) or None
 
@@ -239,6 +235,23 @@ def _refused(there: Way, lines: Sequence[str]) -> set[str]:
         if len(lines) + 1 in failed:
             return {line for number, line in enumerate(lines, 1) if number in failed}
     return {line for line in lines if _refusal(there, line)}
+
+
+@functools.cache
+def _absent(there: Way) -> set[str]:
+    """Of the lines of `_typical` and htb's, those that tc can't apply."""
+    return _refused(there, [*_typical().values(), _RATE])
+
+
+@functools.cache
+def _typical() -> dict[str, str]:
+    """The tc line of each kind of discipline, by its name for the user."""
+    typical = [Qdisc.parse(words) for words in TYPICAL]
+    lines = {
+        qdisc.kind: tc.queue(_DEVICE, qdisc, header_bytes=tc.ETHERNET_HEADER)[0]
+        for qdisc in typical
+    }
+    return lines | {f"netem (delays and loss: {WITHOUT_NETEM})": tc.wire(_DEVICE, 1000)}
 
 
 @functools.cache

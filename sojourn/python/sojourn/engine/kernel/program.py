@@ -1,6 +1,5 @@
 """The guest's first program, as a file."""
 
-from importlib.resources import files
 from pathlib import Path
 
 from sojourn.engine.kernel.guest.endings import GuestError
@@ -16,7 +15,7 @@ def program() -> Path:
     Raises:
         GuestError: it does not exist and could not be built.
     """
-    file = Path(str(files("sojourn.engine.kernel").joinpath(PROGRAM)))
+    file = Path(__file__).with_name(PROGRAM)
     if not make_missing(file, "the guest's program"):
         raise GuestError(
             f"{PROGRAM}, the guest's program, is not there",

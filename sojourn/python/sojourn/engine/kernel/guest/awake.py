@@ -9,7 +9,6 @@ under tc, moves the flag. The compiler that built the guest compiles it when it 
 import hashlib
 import os
 import subprocess
-from importlib.resources import files
 from pathlib import Path
 
 from sojourn import cleanup
@@ -60,4 +59,4 @@ def library() -> dict[str, bytes]:
 
 
 def _source() -> bytes:
-    return files("sojourn.engine.kernel.guest").joinpath("awake.c").read_bytes()
+    return Path(__file__).with_name("awake.c").read_bytes()

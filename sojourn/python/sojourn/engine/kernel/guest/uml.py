@@ -8,6 +8,7 @@ the same kernel, byte for byte: names and times that a build would leave in it a
 """
 
 import contextlib
+import ctypes
 import os
 import re
 import shutil
@@ -15,10 +16,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache as once
-from importlib import resources
 from pathlib import Path
 
 from sojourn import cleanup
@@ -114,10 +115,10 @@ Report = Callable[[SetupProgress], None]
 
 def edits(release: Release) -> dict[str, bytes]:
     """Our files for this kernel, by name; `CONFIG` is its whole configuration."""
-    folder = resources.files("sojourn.engine.kernel") / "linux"
+    folder = Path(__file__).parent.parent / "linux"
     names = (*release.patches, *DRIVERS, *release.drivers)
-    found = {name: folder.joinpath(name).read_bytes() for name in names}
-    parts = [folder.joinpath(name).read_bytes() for name in release.configs]
+    found = {name: (folder / name).read_bytes() for name in names}
+    parts = [(folder / name).read_bytes() for name in release.configs]
     found[CONFIG] = b"".join(parts) + "".join(f"{line}\n" for line in release.config).encode()
     return found
 
@@ -488,7 +489,14 @@ def unready() -> str | None:
 
 @once
 def _may_trace() -> bool:
-    """Whether a process here may be traced by its parent (PTRACE_TRACEME). A separate process asks,
-    because it stays traced."""
-    words = "import ctypes, sys; sys.exit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0)"
-    return subprocess.run([sys.executable, "-S", "-c", words], check=False).returncode == 0
+    """Whether a process here may be traced by its parent (PTRACE_TRACEME). A child asks, because the
+    process stays traced. A new Python would take ten times as long."""
+    ptrace = ctypes.CDLL(None).ptrace
+    with warnings.catch_warnings():
+        # Python warns of a fork beside other threads. This child takes no lock that they may hold.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        os._exit(ptrace(0, 0, 0, 0) != 0)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status) == 0
