@@ -129,7 +129,9 @@ def test_the_crates_are_those_of_the_table(crates: dict[str, set[str]]) -> None:
 
 
 @pytest.mark.parametrize("crate", CRATES)
-def test_a_crate_depends_on_what_the_table_says(crate: str, crates: dict[str, set[str]]) -> None:
+def test_each_crate_has_the_dependencies_of_the_table(
+    crate: str, crates: dict[str, set[str]]
+) -> None:
     assert crates[crate] == CRATES[crate]
 
 
@@ -466,7 +468,7 @@ def test_each_dependency_in_the_table_is_used(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", LIVE_MODULES)
-def test_a_module_of_live_lines_imports_what_the_table_says(module: str) -> None:
+def test_a_module_of_live_lines_has_the_imports_of_the_table(module: str) -> None:
     assert own("sojourn_live", LIVE_IMPORTS[module]) - {"_live"} == LIVE_MODULES[module]
 
 

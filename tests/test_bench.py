@@ -230,7 +230,7 @@ def test_an_exact_name_is_one_case() -> None:
 # ------------------------------------------------------------------------------------- the page
 
 
-def test_a_table_takes_the_place_of_the_last_one() -> None:
+def test_a_table_replaces_the_former_one() -> None:
     text = f"above\n{page.begin('a')}\nold\n{page.end('a')}\nbelow\n"
     filled = page.filled(text, {"a": r"new \1"})
     assert filled == f"above\n{page.begin('a')}\nnew \\1\n{page.end('a')}\nbelow\n"

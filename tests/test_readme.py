@@ -52,7 +52,7 @@ def test_the_page_on_python_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_undrawn")
-def test_the_demo_has_the_columns_and_the_verdict_that_are_shown(
+def test_the_demo_prints_the_shown_columns_and_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # Shortened: the numbers change with every algorithm, but the columns and the verdict don't.

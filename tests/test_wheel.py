@@ -169,7 +169,7 @@ def run(installed: Path, where: Path, *words: str) -> subprocess.CompletedProces
 
 
 @pytest.mark.parametrize("name", ["sojourn", "sojourn_live", "sojourn_papers"])
-def test_the_wheel_holds_all_that_the_tree_s_package_has(name: str, installed: Path) -> None:
+def test_the_wheel_contains_all_files_of_the_tree_s_package(name: str, installed: Path) -> None:
     package = ROOT / name.replace("_", "-") / "python" / name
     files = {file.relative_to(package) for file in package.rglob("*") if file.is_file()}
     there = {file.relative_to(installed / name) for file in (installed / name).rglob("*")}

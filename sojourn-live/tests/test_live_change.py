@@ -151,7 +151,7 @@ def test_a_cured_line_is_better_and_its_price_is_named() -> None:
     assert "block bootstrap" in said[-1]
 
 
-def test_the_same_line_twice_is_no_significant_change() -> None:
+def test_two_measurements_of_one_line_show_no_significant_change() -> None:
     found = change.compare(run(measured(1)), run(measured(2, 5)))
     assert {each.verdict for each in found.changes} == {"same"}
     assert sentences.compared(found)[0].startswith("No significant change")
@@ -191,7 +191,7 @@ LESS = changed("upload", change.ADDED_P95, 395, 21, "better")
     ],
     ids=lambda each: f"{each.phase} {each.what}",
 )
-def test_whatever_got_worse_is_in_the_first_words_and_in_the_second_sentence(
+def test_worse_quantities_are_named_in_the_first_words_and_the_second_sentence(
     price: Change,
 ) -> None:
     gain = changed("both", "goodput up", 1.0, 2.0, "better")

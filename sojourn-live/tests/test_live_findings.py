@@ -466,7 +466,7 @@ def test_all_samples_are_exported_as_csv(run: Run) -> None:
     assert len(lines) == table.height + 1
 
 
-def test_json_holds_findings_and_samples(run: Run) -> None:
+def test_json_has_findings_and_samples(run: Run) -> None:
     whole = json.loads(sample_files.json_of(run))
     assert whole["induced_p95_ms"] == pytest.approx(120, rel=0.02)
     assert len(whole["samples"]["value"]) == sample_files.table(run).height

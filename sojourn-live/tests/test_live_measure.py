@@ -556,7 +556,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [folder / "before", folder / "after"]
 
 
-def test_compare_takes_runs(say: Say, pair: list[Path], tmp_path: Path) -> None:
+def test_compare_accepts_measurements(say: Say, pair: list[Path], tmp_path: Path) -> None:
     said = say("compare", *pair)
     assert said.code == 0
     assert "before: before" in said.out
@@ -569,7 +569,7 @@ def test_compare_takes_runs(say: Say, pair: list[Path], tmp_path: Path) -> None:
     assert [one["after"] for one in several["comparisons"]] == ["after", "before, again"]
 
 
-def test_compare_takes_runs_of_the_simulator(say: Say, tmp_path: Path) -> None:
+def test_compare_accepts_runs_of_the_simulator(say: Say, tmp_path: Path) -> None:
     synthetic.pair(tmp_path)
     said = say("compare", tmp_path / "0", tmp_path / "1")
     assert said.code == 0

@@ -43,7 +43,7 @@ def test_rpm_of_goresponsiveness_averages_times() -> None:
     assert scores.rpm_draft09([20] * 40, [40] * 40, [60] * 40, loaded).rpm > 750
 
 
-def test_rpm_of_goresponsiveness_keeps_the_share_that_its_help_says_it_trims() -> None:
+def test_rpm_of_goresponsiveness_keeps_the_share_that_its_help_claims_to_trim() -> None:
     # 5 % of 40 self probes are 2; of 3 * 40 thirds they are 6, from the two least foreign probes.
     foreign, loaded = [float(30 + i) for i in range(40)], [float(100 + i) for i in range(40)]
     found = scores.rpm_go(foreign, loaded)
@@ -138,7 +138,7 @@ def test_libreqos_measures_from_the_lower_quartile_of_the_idle_line() -> None:
     assert scores.libreqos([10, 20, 30, 40, 50], {"up": [46]}).phases == {"up": "B"}
 
 
-def test_libreqos_is_no_better_than_the_idle_line() -> None:
+def test_libreqos_gives_no_grade_above_that_of_the_idle_line() -> None:
     assert scores.libreqos([160] * 4, {"up": [161]}).grade == "D"
     assert scores.libreqos([180] * 4, {"up": [181]}).grade == "F"
 

@@ -195,7 +195,7 @@ def test_probes_are_answered_with_their_one_way_part(whole: Session) -> None:
     assert clock["error_ns"] >= min(rtt[answered]) // 2
 
 
-def test_idle_alone_loads_nothing() -> None:
+def test_a_session_of_idle_phases_sends_no_load() -> None:
     with serving() as port:
         session = measure(plan(port, ("idle", 0.3), interface=""))
     assert session.facts["outcome"] == "complete"

@@ -261,7 +261,7 @@ def test_an_existing_shaper_of_another_program_is_removed_first_and_reported() -
 
 
 @pytest.mark.parametrize("name", ["eth0", "enp0s31f6", "a-very-long-one", "wlx001122334455"])
-def test_the_ifb_s_name_is_one_that_linux_takes(name: str) -> None:
+def test_linux_accepts_the_ifb_s_name(name: str) -> None:
     made = ifb_name(replace(ETH0, name=name))
     assert len(made) <= 15
     assert made.startswith("sj-")

@@ -124,7 +124,7 @@ def test_without_a_shaper_the_modem_is_bloated(
         *[("fq_pie", 5), ("pie", 60), ("sfq", 5)],
     ],
 )
-def test_what_shape_prints_cures_it(
+def test_the_commands_that_shape_prints_cure_it(
     qdisc: str, most_ms: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = [

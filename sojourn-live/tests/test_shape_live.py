@@ -201,7 +201,7 @@ def test_undo_gives_the_same_tc_output(net: LiveNetwork, theirs: str) -> None:
     assert "not shaped" in sojourn(net, "shape", "eth0", "--status").stdout
 
 
-def test_several_queues_of_a_device_come_back() -> None:
+def test_several_queues_of_a_device_are_restored() -> None:
     with network() as net:
         net.run("client", "ip", "link", "add", "name", "many", "numtxqueues", "4", "type", "ifb")
         net.run("client", "ip", "link", "set", "many", "up")

@@ -113,9 +113,7 @@ def test_packets_wait_in_the_shaper_if_it_is_slower_than_the_line_and_otherwise_
     assert below.goodput_mbps.value == pytest.approx(0.9 * 4.8, rel=0.05)
 
 
-def test_the_shaper_stands_before_the_line_for_what_is_sent_and_behind_it_for_what_arrives() -> (
-    None
-):
+def test_the_shaper_is_before_the_line_for_uploads_and_behind_it_for_downloads() -> None:
     for direction, ways in (
         ("up", [("home", "modem", "shaper"), ("modem", "net", "line")]),
         ("down", [("net", "modem", "line"), ("modem", "home", "shaper")]),

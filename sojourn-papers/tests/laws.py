@@ -19,7 +19,7 @@ __all__ = [
     "test_a_claim_that_is_not_run_here_has_no_verdict",
     "test_every_figure_is_drawn_with_something_in_each_panel",
     "test_every_miss_has_a_reason",
-    "test_every_reading_that_fits_more_says_why_it_is_not_chosen",
+    "test_every_reading_that_fits_more_has_a_reason_why_it_is_not_chosen",
     "test_numbers_that_physics_determines_are_reproduced",
     "test_the_claims_that_must_hold_hold",
 ]
@@ -57,7 +57,9 @@ def test_every_miss_has_a_reason(quick: Reproduction, request: pytest.FixtureReq
     } <= request.module.UNEXPLAINED
 
 
-def test_every_reading_that_fits_more_says_why_it_is_not_chosen(quick: Reproduction) -> None:
+def test_every_reading_that_fits_more_has_a_reason_why_it_is_not_chosen(
+    quick: Reproduction,
+) -> None:
     found = readings.matrix(quick.paper, quick.evidence, quick.rows, quick.claims)
     assert set(found.better()) <= set(found.refused)
 

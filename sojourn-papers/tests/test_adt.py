@@ -81,7 +81,7 @@ def test_the_rule_of_roots_has_1500_packets_for_one_user() -> None:
         assert SAYS[f"figure2/{users}/limit"] == pytest.approx(1500 / users**0.5, abs=0.05)
 
 
-def test_what_is_close_to_the_rule_is_what_the_number_s_tolerance_allows(
+def test_closeness_to_the_rule_is_the_tolerance_of_the_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Rule(Evidence):
@@ -107,7 +107,7 @@ def test_what_is_close_to_the_rule_is_what_the_number_s_tolerance_allows(
 # ------------------------------------------------------------------------------------- the search
 
 
-def test_the_search_has_every_reading_on_seeds_that_judge_nothing() -> None:
+def test_the_search_has_every_reading_on_separate_seeds() -> None:
     rows = searched.beside(search.__file__).rows
     asked = {
         *(
@@ -152,7 +152,7 @@ def test_the_chosen_reading_is_what_is_run() -> None:
         assert changed.with_({}).fingerprint() == base.with_({}).fingerprint()
 
 
-def test_a_cell_of_the_search_comes_out_again() -> None:
+def test_a_cell_of_the_search_is_reproduced() -> None:
     seed = search.SEEDS[0]
     [stored] = [
         one

@@ -71,7 +71,7 @@ def test_the_home_line_s_buffers_fit_most_of_tail_drop_s_numbers() -> None:
     assert max(fits, key=fits.__getitem__) == s.HOME_PRODUCTS
 
 
-def test_the_link_steps_as_the_article_says() -> None:
+def test_the_link_steps_as_in_the_article() -> None:
     link = load(PAPER.folder / "degraded.toml").realise(1).links[0]
     assert [step.at_ns / 1e9 for step in link.rate][1:] == list(s.STEPS_S)
     assert [step.bps / 1e6 for step in link.rate] == [100, 10, 1, 50, 1, 100]

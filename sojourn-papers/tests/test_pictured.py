@@ -263,7 +263,7 @@ def test_a_number_is_asked_for_under_each_reading_that_changes_it(
     assert tornado.least_contradicted(explained).endswith("as chosen 0): It was made up.")
 
 
-def test_a_claim_under_another_reading_is_told_where_its_verdict_changes(
+def test_a_claim_is_listed_for_each_reading_that_changes_its_verdict(
     paper: Paper, tmp_path: Path
 ) -> None:
     def measured(evidence: Evidence) -> Finding:
@@ -436,7 +436,7 @@ def test_a_replacement_for_a_number_s_variant_is_run_by_the_paper(name: str) -> 
 
 
 @pytest.mark.parametrize("name", [one for one in papers.NAMES if papers.load(one).search_studies])
-def test_a_line_of_a_stored_study_comes_out_again(name: str) -> None:
+def test_a_line_of_a_stored_study_is_reproduced(name: str) -> None:
     paper = papers.load(name)
     search = importlib.import_module(f"sojourn_papers.{paper.folder.name}.search")
     rows = searched.beside(search.__file__).rows
@@ -531,7 +531,7 @@ def test_the_page_names_the_frozen_tolerances_and_what_has_changed_since(
 
 
 @pytest.mark.parametrize("name", papers.NAMES)
-def test_nothing_is_judged_otherwise_than_was_frozen(name: str) -> None:
+def test_everything_is_judged_by_the_frozen_rules(name: str) -> None:
     paper = papers.load(name)
     kept = frozen.of(paper)
     assert kept is not None

@@ -43,7 +43,7 @@ def test_a_table_is_a_number_for_each_row_and_column(tmp_path: Path) -> None:
     assert said.values == {"delay/2": 1.5, "delay/4": 3, "loss/4": 7}
 
 
-def test_words_stand_in_every_text(tmp_path: Path) -> None:
+def test_words_are_replaced_in_every_text(tmp_path: Path) -> None:
     said = read(
         tmp_path,
         '[words]\nwhy = "the queue is full"\n[quoted]\nlimit = 5\n'

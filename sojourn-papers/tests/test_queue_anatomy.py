@@ -45,7 +45,7 @@ def test_a_full_ring_takes_its_packets_on_the_wire(quick: Reproduction) -> None:
         assert ours == pytest.approx(waits_s(ring), rel=0.01)
 
 
-def test_limited_windows_wait_in_a_ring_that_holds_them_all(quick: Reproduction) -> None:
+def test_limited_windows_wait_in_a_ring_that_has_room_for_all(quick: Reproduction) -> None:
     within = {
         **{segments: studies.rings_within(segments) for segments in (117, 146)},
         studies.SEGMENTS: studies.over_rings(studies.MAIN),
@@ -78,7 +78,7 @@ def test_one_searched_limit_gives_both_stated_numbers_and_absorbs_all() -> None:
     assert [one for one in studies.SEARCHED if fits(one)] == [studies.SEGMENTS]
 
 
-def test_thirty_limited_windows_lose_nothing_where_they_fit(quick: Reproduction) -> None:
+def test_thirty_limited_windows_lose_no_packet_if_they_fit(quick: Reproduction) -> None:
     rings, qdiscs = (
         quick.evidence.means(along(studies.MAIN), m.drops)
         for along in (studies.over_rings, studies.over_qdiscs)

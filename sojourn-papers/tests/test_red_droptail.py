@@ -67,7 +67,7 @@ def test_all_44_cells_and_22_leads_are_judged_in_the_quick_version_too(quick: Re
     }
 
 
-def test_red_drops_nothing_early_in_the_short_runs_and_leads_by_its_one_place(
+def test_red_drops_no_packet_early_in_the_short_runs_and_leads_by_one_packet_of_room(
     quick: Reproduction,
 ) -> None:
     evidence = quick.evidence
@@ -140,7 +140,7 @@ def test_the_fall_with_the_spread_is_that_of_drop_tail_s_column() -> None:
 # -------------------------------------------------------------------------------------- the search
 
 
-def test_the_search_has_every_setting_on_seeds_that_judge_nothing() -> None:
+def test_the_search_has_every_setting_on_separate_seeds() -> None:
     rows = searched.beside(search.__file__).rows
     assert [
         (one["search"], one["length_s"], one["spread_ms"], one["places"], one["red"])
@@ -162,7 +162,7 @@ def test_the_search_has_every_setting_on_seeds_that_judge_nothing() -> None:
         assert set(range(study.first_seed, study.first_seed + study.seeds)).isdisjoint(search.SEEDS)
 
 
-def test_a_setting_of_the_search_comes_out_again() -> None:
+def test_a_setting_of_the_search_is_reproduced() -> None:
     stored = searched.beside(search.__file__).rows[-1]
     length, places = float(stored["length_s"]), int(stored["places"])
     setting = replace(MAIN, length_s=length, places=places, red=stored["red"])
@@ -284,7 +284,7 @@ def test_drawn_delays_lie_in_the_range_that_d_gives() -> None:
         assert len(set(rtts)) == 16
 
 
-def test_what_red_is_predicted_to_be_drop_tail_is_as_well(quick: Reproduction) -> None:
+def test_drop_tail_also_fits_the_predictions_for_red(quick: Reproduction) -> None:
     fit, same, of = readings.no_difference(PAPER, quick.evidence, quick.rows)
     assert (fit, of) == (10, 14)
     # The source has no difference in these ten cells.

@@ -122,7 +122,7 @@ def test_a_number_that_can_not_be_measured_is_not_reproduced() -> None:
     )
 
 
-def test_the_direction_holds_where_every_seed_says_so() -> None:
+def test_the_direction_holds_if_it_holds_in_every_seed() -> None:
     below = number("other", published=5.0)
     assert (
         verdict.judge(number(), ours(20.0, 21.0, 22.0), [(below, ours(12.0, 13.0, 14.0))])
@@ -364,7 +364,7 @@ def test_ctrl_c_leaves_the_papers_that_had_finished(
     assert place.exists() == kept
 
 
-def test_a_page_is_written_as_its_paper_ends_and_the_same_call_goes_on(
+def test_a_page_is_written_as_its_paper_ends_and_the_same_call_continues(
     paper: Paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     longer = endless(paper)

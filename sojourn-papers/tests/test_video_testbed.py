@@ -75,9 +75,7 @@ def test_the_equations_on_a_case_by_hand() -> None:
     assert math.isnan(m.loss_percent(0, 0))
 
 
-def test_the_probe_misses_what_is_dropped_what_is_older_than_ten_seconds_and_what_comes_after_its_end() -> (
-    None
-):
+def test_the_probe_misses_replies_that_are_dropped_late_or_after_its_end() -> None:
     sent = np.array([0.0, 1000, 2000, 3000, 4000])
     # The last ping leaves at 4 s, so the probe ends at 6 s: the reply to the ping of 3 s arrives at
     # 6.5 s, too late.

@@ -470,7 +470,7 @@ def test_a_mechanism_acts_on_every_link_that_has_it() -> None:
     assert not any(link.qdisc.params["adaptive"] for link in asleep.ours.realise(1).links)
 
 
-def test_a_case_is_called_by_the_kernels_words_and_setting() -> None:
+def test_a_case_is_named_by_the_kernels_words_and_setting() -> None:
     ours, theirs = summary({}), summary({})
     theirs.summary["queues"][0]["qdisc"] = f"{ADAPTIVE} adaptive"
     comparison = compare(ours, theirs, RATES, setting="asleep")
@@ -546,7 +546,7 @@ def whole_set() -> Sequence[Scenario]:
     return standing()
 
 
-def test_the_first_three_files_are_every_combination_once() -> None:
+def test_the_first_three_files_have_every_combination_once() -> None:
     seen = set()
     for variant in whole_set():
         if not variant.title.startswith(
@@ -659,7 +659,7 @@ def test_wrong_input_gives_an_error_with_a_hint(
         assert "Traceback" not in captured.err
 
 
-def test_without_a_guest_it_says_how_to_make_one(
+def test_without_a_guest_the_error_says_how_to_make_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

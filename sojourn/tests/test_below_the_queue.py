@@ -148,7 +148,7 @@ def test_the_canonical_text_keeps_what_lies_below() -> None:
     assert 'shaper = "htb rate 1mbit"' in scenario.to_toml()
 
 
-def test_a_discipline_that_computes_with_the_rate_takes_the_shaper_s() -> None:
+def test_a_discipline_that_computes_with_the_rate_uses_the_shaper_s() -> None:
     keys = 'up.rate = "unlimited"\nup.qdisc = "adt"\nup.shaper = "htb rate 1mbit"'
     assert loads(LINK.format(keys=keys)).realise(1).links[1].shaper.bps == 1_000_000
 
@@ -165,7 +165,7 @@ def queue_of(done: Run, name: str = "down") -> dict[str, Any]:
     return next(queue for queue in metrics.summary(done).runs[0]["queues"] if queue["link"] == name)
 
 
-def test_a_ring_s_columns_are_null_where_there_is_none(tmp_path: Path) -> None:
+def test_without_a_ring_its_columns_are_null(tmp_path: Path) -> None:
     done = run(LINK.format(keys="down.ring = 16"), tmp_path / "run")
     columns = ["ring_packets", "ring_bytes", "bql_limit_bytes"]
     rows = done.table("queue").filter(pl.col("t_ns") > 10**9)
@@ -304,7 +304,7 @@ def test_a_policer_passes_its_rate_and_burst_and_delays_nothing(tmp_path: Path) 
 # -------------------------------------------------------------------------------------------------
 
 
-def test_the_queue_stands_where_the_path_is_slowest(tmp_path: Path) -> None:
+def test_the_queue_is_at_the_slowest_link_of_the_path(tmp_path: Path) -> None:
     scenario = sojourn.load(ROOT / "scenarios" / "shaped-modem.toml")
     bloated, shaped = sojourn.run_all(
         scenario.with_(duration="30 s").variants(), out=tmp_path / "runs"

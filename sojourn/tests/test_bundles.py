@@ -283,7 +283,7 @@ def test_a_changed_byte_of_any_file_in_a_zip_is_found(bundle: Path, tmp_path: Pa
         assert status(["verify", "-q", "--sums", str(spoilt)]) in (1, 2), info.filename
 
 
-def test_a_part_of_a_zip_is_refused_and_a_damaged_directory_gives_nothing_else(
+def test_a_truncated_zip_is_refused_and_a_damaged_directory_reads_no_other_file(
     bundle: Path, tmp_path: Path
 ) -> None:
     content = bundle.read_bytes()

@@ -186,7 +186,7 @@ def test_work_continues_if_no_note_can_be_written(
     assert hint.startswith("hint: ")
 
 
-def test_a_folder_that_another_one_cleans_up_is_not_taken(place: Path) -> None:
+def test_a_folder_that_another_process_cleans_up_is_not_used(place: Path) -> None:
     """Before a process has locked its new folder, another may take it for a dead process's folder
     and remove it."""
     folder = dead(place)

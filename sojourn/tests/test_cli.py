@@ -99,7 +99,7 @@ def python(arguments: Sequence[str], **options: object) -> subprocess.CompletedP
 # --------------------------------------------------------------------------------------- start-up
 
 
-def test_importing_sojourn_loads_nothing_heavy() -> None:
+def test_importing_sojourn_imports_no_slow_module() -> None:
     program = "import sojourn, sys; assert not {'numpy', 'polars', 'msgspec', 'click'} & set(sys.modules); sojourn.Run"
     done = python(["-c", program])
     assert done.returncode == 0, done.stderr
@@ -1169,14 +1169,14 @@ def as_a_program(folder: Path, words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_ctrl_c_while_the_command_line_is_imported_is_no_traceback(tmp_path: Path) -> None:
+def test_ctrl_c_during_the_import_of_the_command_line_gives_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
     done = as_a_program(tmp_path, "from sojourn.__main__ import main; main()")
     assert done.returncode == -signal.SIGINT
     assert done.stdout + done.stderr == ""
 
 
-def test_ctrl_c_while_a_verb_imports_what_it_needs_is_no_traceback(tmp_path: Path) -> None:
+def test_ctrl_c_during_a_verb_s_imports_gives_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "polars.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
     (tmp_path / "x").write_text(
         "PING 192.0.2.1 (192.0.2.1): 56 data bytes\n64 bytes from 192.0.2.1: seq=0 ttl=64 time=1.0 ms\n"

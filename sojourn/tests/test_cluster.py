@@ -212,7 +212,7 @@ def busy(dask_worker: Any) -> bool:
 
 
 @ONE_CLUSTER
-def test_sojourn_run_takes_an_address(
+def test_sojourn_run_accepts_a_cluster_s_address(
     there: Cluster,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

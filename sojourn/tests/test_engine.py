@@ -380,7 +380,7 @@ def stubborn(after: int) -> Core:
     return body
 
 
-def test_an_interrupt_keeps_what_had_finished_and_says_what_is_missing(
+def test_an_interrupt_keeps_finished_runs_and_reports_the_missing_ones(
     tmp_path: Path, core: Callable[[Core], None]
 ) -> None:
     core(stubborn(after=2))

@@ -319,7 +319,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory):
         (Claim("completion_mean:new", at_most=1.0, source="x"), "unknown"),
     ],
 )
-def test_a_claim_holds_or_fails_by_its_whole_interval(cells, claim: Claim, verdict: str) -> None:
+def test_a_claim_is_decided_by_its_whole_interval(cells, claim: Claim, verdict: str) -> None:
     grid, alone = cells
     result = claim_results.judge(
         claim, grid, "bottleneck.down.qdisc", "codel", "pfifo limit 60", alone

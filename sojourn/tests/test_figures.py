@@ -333,7 +333,7 @@ def test_an_hour_of_pings_is_drawn_in_wider_columns() -> None:
         ("red limit 60kb min 10kb max 30kb", {"average queue", "level min", "level max"}),
     ],
 )
-def test_the_backlog_stands_beside_the_disciplines_own_state(
+def test_the_backlog_is_drawn_beside_the_disciplines_own_state(
     qdisc: str, drawn: set[str], tmp_path: Path
 ) -> None:
     figure = figures.timeline(synthetic.run(tmp_path / "run", Shape(qdisc=qdisc, seeds=(1,))))
@@ -607,7 +607,7 @@ def test_numbers_read_without_exponents() -> None:
     assert texts == ["0", "0.0123", "0.980", "4.81", "1\u202f234", "1\u202f234\u202f567", "–"]
 
 
-def test_the_distribution_of_nothing_has_no_quantile() -> None:
+def test_an_empty_distribution_has_no_quantile() -> None:
     assert np.isnan(series.NOTHING.quantile(0.5))
     assert distribution.MARKED == (0.5, 0.95, 0.99)
 

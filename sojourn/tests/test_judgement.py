@@ -278,7 +278,7 @@ def test_one_seed_has_no_winner() -> None:
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
-def test_runs_with_the_same_tables_are_said_to_be_the_same(seeds: int, tmp_path: Path) -> None:
+def test_runs_with_equal_tables_are_reported_as_equal(seeds: int, tmp_path: Path) -> None:
     shape = Shape(seeds=tuple(range(1, seeds + 1)))
     compared = [synthetic.run(tmp_path / name, shape) for name in ("monday", "tuesday")]
     for pair, names in (
@@ -344,7 +344,7 @@ def three(**values: float) -> list[dict[str, float]]:
     return [{key: value * scale for key, value in values.items()} for scale in (0.9, 1.0, 1.1)]
 
 
-def test_runs_of_which_no_sums_are_known_are_not_said_to_be_the_same(tmp_path: Path) -> None:
+def test_runs_without_checksums_are_not_reported_as_equal(tmp_path: Path) -> None:
     slow = made_up(tmp_path, "slow", three(ping=800, up=10, down=30))
     fast = made_up(tmp_path, "fast", three(ping=20, up=10, down=30))
     for one in (slow, fast):
@@ -417,7 +417,7 @@ def test_the_price_is_named_with_the_winner(tmp_path: Path) -> None:
     assert "Better too: goodput elsewhere from 30.0 to 45.0 Mbit/s (+50 %" in price
 
 
-def test_a_short_delay_at_half_the_goodput_wins_nothing(tmp_path: Path) -> None:
+def test_a_short_delay_at_half_the_goodput_does_not_win(tmp_path: Path) -> None:
     slow = made_up(tmp_path, "slow", three(ping=800, up=10, down=30))
     starved = made_up(tmp_path, "starved", three(ping=20, up=5, down=30))
     contest = only(judge([slow, starved]))

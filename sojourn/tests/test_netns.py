@@ -457,7 +457,7 @@ def devices() -> set[str]:
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_nothing_is_left_however_it_ends(how: signal.Signals, kept: bool, tmp_path: Path) -> None:
+def test_no_files_are_left_however_it_ends(how: signal.Signals, kept: bool, tmp_path: Path) -> None:
     scenario, temporary = tmp_path / "scenario.toml", tmp_path / "tmp"
     scenario.write_text(DUMBBELL.replace('"3 s"', '"600 s"'))
     temporary.mkdir()

@@ -84,7 +84,7 @@ class Slow(Discipline):
 """
 
 
-def test_a_class_that_takes_long_for_each_packet_can_be_stopped(tmp_path: Path) -> None:
+def test_a_slow_class_can_be_stopped(tmp_path: Path) -> None:
     loaded = scenario(tmp_path, SLOW, "own.py:Slow")
     reached = []
 

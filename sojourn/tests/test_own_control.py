@@ -163,7 +163,7 @@ def test_flows_of_a_control_by_delivery_rate_share_the_link(tmp_path: Path) -> N
     assert min(shares) > 0.2 * max(shares)
 
 
-def test_without_methods_a_loss_halves_and_nothing_grows(tmp_path: Path) -> None:
+def test_without_methods_a_loss_halves_cwnd_and_no_ack_grows_it(tmp_path: Path) -> None:
     made = run(
         scenario(tmp_path, HEAD + "class Mine(CongestionControl):\n    x: int = 0\n", "cc.py:Mine")
     )

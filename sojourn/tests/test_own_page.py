@@ -39,7 +39,7 @@ def _all_compete(said: str) -> None:
     assert "5000000" not in said + judged._repr_html_()
 
 
-def test_the_page_s_files_and_commands_do_what_it_says(
+def test_the_page_s_files_and_commands_give_the_shown_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from sojourn.cli import status

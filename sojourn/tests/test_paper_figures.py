@@ -60,7 +60,7 @@ def test_a_caption_is_the_paper_s_own(pair: list[Run], name: str) -> None:
     assert not any(title in text.get_text() for text in texts(small))
 
 
-def test_a_height_and_a_font_are_taken_as_they_are_given(pair: list[Run]) -> None:
+def test_a_given_height_and_font_are_used(pair: list[Run]) -> None:
     paper = figures.ONE_COLUMN.with_(height=2.0, font="serif", size=7.0)
     figure = figures.cdf(pair, "ping", paper=paper)
     assert tuple(figure.get_size_inches()) == (3.5, 2.0)

@@ -46,7 +46,7 @@ def test_numbers_of_links_flows_and_causes_become_names(tmp_path: Path) -> None:
     assert run.table("probe", seed=1)["probe"].unique().to_list() == ["ping"]
 
 
-def test_without_a_seed_a_table_holds_all_of_them(tmp_path: Path) -> None:
+def test_without_a_seed_a_table_has_all_seeds(tmp_path: Path) -> None:
     run = small_run(tmp_path / "run", seeds=(1, 5))
     both = run.table("flows")
     assert both.columns[0] == "seed"
@@ -130,7 +130,7 @@ def test_meta_names_a_seed_only_when_its_tables_are_in_place(
     assert seen == [({"seed-1", "seed-2"}, [1]), ({"seed-1", "seed-2"}, [1, 2])]
 
 
-def test_what_a_killed_process_left_behind_is_not_a_seed(tmp_path: Path) -> None:
+def test_remains_of_a_killed_process_do_not_count_as_a_seed(tmp_path: Path) -> None:
     small_run(tmp_path / "run", seeds=(1,))
     (tmp_path / "run" / ".seed-2.4242").mkdir()
     (tmp_path / "run" / "seed-3").mkdir()  # renamed, but without its entry in meta.json

@@ -66,7 +66,7 @@ def test_bleached_prague_is_dropped_as_classic_tcp_is() -> None:
     assert found["use"] > 0.7
 
 
-def test_what_was_ect1_is_marked_as_classic_ecn_is() -> None:
+def test_packets_changed_to_ect0_are_marked_like_classic_ecn() -> None:
     """Linux accepts the change of the SYN's field and continues with ECT(1)."""
     found = narrow("ect1 to ect0")
     assert found["marks"] > 10

@@ -646,7 +646,7 @@ def test_more_packets_than_can_be_written_down_are_refused() -> None:
 # ------------------------------------------------------------------------------- the command line
 
 
-def test_the_standing_recordings_are_of_these_queues() -> None:
+def test_the_standing_recordings_have_these_queues() -> None:
     many = {file.stem: len(load(file).variants()) for file in standing.replays("kernel-7.3")}
     assert many == {
         "usual": 39,
@@ -712,7 +712,7 @@ def test_a_recording_that_can_t_be_compared_is_left_out_and_named(
     assert "is left out: cake shares among hosts" in output.err
 
 
-def test_a_scenario_of_which_nothing_can_be_compared_is_refused_before_it_is_recorded(
+def test_a_scenario_without_a_comparable_queue_is_refused_before_it_is_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(replay_face, "record", lambda *_, **__: pytest.fail("it was recorded"))
@@ -920,7 +920,7 @@ def test_a_new_recording_of_the_kernel_agrees_with_ours(qdisc: str, ecn: str) ->
 
 
 @pytest.mark.guest
-def test_a_full_packet_is_as_long_as_the_link_layer_says() -> None:
+def test_a_full_packet_has_the_length_of_the_link_layer() -> None:
     # pie doesn't drop early with fewer than two packets in the queue. At 1 Mbit/s there are often
     # two.
     for outcome in recorded_anew("pie", "false", rate="1 Mbit/s", link_layer="none"):

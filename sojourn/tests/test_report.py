@@ -653,7 +653,7 @@ KEYS = """names => names.filter(row => row.checkVisibility()).map(row => {
 
 
 @in_a_browser
-def test_what_is_named_under_a_chart_has_a_colour(opened: Page) -> None:
+def test_each_name_under_a_chart_has_its_colour(opened: Page) -> None:
     names = opened.page.locator(".u-legend .u-series").evaluate_all(KEYS)
     assert len(names) > 4
     assert [name for name, marked in names if not marked] == []

@@ -119,7 +119,7 @@ def test_adding_a_flow_does_not_change_another_flow_s_draws() -> None:
 
 
 @given(st.integers(0, 2**63 - 1), st.integers(1, 50))
-def test_what_is_drawn_lies_within_its_bounds(seed: int, count: int) -> None:
+def test_drawn_values_are_within_their_bounds(seed: int, count: int) -> None:
     scenario = loads(
         f'{DUMBBELL}count = {count}\nrtt = "uniform 20 ms .. 21 ms"\nstart = "spread 1 s .. 2 s"'
     )
@@ -169,7 +169,7 @@ def test_a_dumbbell_has_a_link_down_and_a_link_up() -> None:
     )
 
 
-def test_bulk_comes_down_and_a_ping_goes_up_first() -> None:
+def test_by_default_bulk_is_a_download_and_a_ping_starts_at_home() -> None:
     assert (flow('kind = "bulk"')["path"], flow('kind = "bulk"')["back"]) == ([0], [1])
     assert (flow('kind = "ping"')["path"], flow('kind = "ping"')["back"]) == ([1], [0])
     assert flow('kind = "bulk"\ndirection = "up"')["path"] == [1]
@@ -217,7 +217,7 @@ def test_hosts_are_at_the_node_that_is_named() -> None:
     assert chain.realise(1).flows[-1].hosts == ("a/1", None)
 
 
-def test_all_delay_beyond_the_links_lies_away_from_a_named_host() -> None:
+def test_all_delay_beyond_the_links_is_at_the_other_end_than_a_named_host() -> None:
     # Flows of one host may have different RTTs: 50 ms - 2 x 10 ms.
     for direction, extras in (("down", (0, 30_000_000)), ("up", (30_000_000, 0))):
         made = flow(f'kind = "bulk"\nrtt = "50 ms"\nhosts = 1\ndirection = "{direction}"')
@@ -899,7 +899,7 @@ def test_a_wrong_loss_is_refused(wrong: object) -> None:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_a_sweep_is_every_combination_labelled_by_what_differs() -> None:
+def test_a_sweep_is_every_combination_labelled_by_its_differences() -> None:
     sweep = '[sweep]\n"bottleneck.qdisc" = ["codel", "fq_codel"]\n"bottleneck.rate" = ["10 Mbit/s", "20 Mbit/s"]\n'
     variants = loads(DUMBBELL + sweep).variants()
     assert [each.label for each in variants] == [
@@ -1055,7 +1055,7 @@ def test_a_missing_key_is_named_once_and_no_line_is_blamed_for_it() -> None:
         "]",
     ],
 )
-def test_whatever_is_not_toml_has_a_hint(text: str) -> None:
+def test_invalid_toml_has_a_hint(text: str) -> None:
     (problem,) = refusal(text).problems
     assert problem.message.startswith("not TOML: ")
     assert problem.hint
@@ -1067,7 +1067,7 @@ def test_values_are_shown_as_a_scenario_has_them() -> None:
     assert any(each.message == "{x = 2, y = [true]} is not a list" for each in error.problems)
 
 
-def test_the_caret_stands_below_the_wrong_word_of_a_text() -> None:
+def test_the_caret_is_below_the_wrong_word_of_a_text() -> None:
     (problem,) = refusal(
         DUMBBELL.replace('delay = "10 ms"', 'delay = "10 ms"\nqdisc = "codel targt 5ms"')
     ).problems

@@ -514,7 +514,7 @@ def test_a_full_disk_or_a_read_only_folder_disables_only_the_store(
     assert not store.holds_any()
 
 
-def test_without_a_home_nothing_is_stored(
+def test_without_a_home_folder_no_seed_is_stored(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def homeless() -> Path:

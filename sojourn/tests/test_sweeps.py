@@ -263,7 +263,7 @@ def test_run_prints_one_table_of_a_sweep(invoke: Invoke) -> None:
     assert "4 cells" in out
 
 
-def test_compare_takes_turns_at_each_point(invoke: Invoke) -> None:
+def test_compare_runs_each_discipline_at_each_point(invoke: Invoke) -> None:
     words = ("compare", "sweep.toml", *QDISCS, "--seeds", "2", "--vary", "flow.bulk.count=2")
     code, out, err = invoke(*words, "-o", "runs")
     assert code == 0, err
@@ -361,7 +361,7 @@ def test_by_cell_it_has_means_and_intervals(frame: pl.DataFrame) -> None:
     assert cells["ping_p95_ms_ci95"][0] == pytest.approx(12.7062 * abs(first[0] - first[1]) / 2)
 
 
-def test_threads_change_nothing_but_the_time(frame: pl.DataFrame) -> None:
+def test_the_number_of_threads_changes_only_the_time(frame: pl.DataFrame) -> None:
     assert sojourn.sweep(sojourn.loads(SCENARIO), QDISCS, seeds=2, jobs=1).equals(frame)
 
 
@@ -511,7 +511,7 @@ def page(kept: list[Run]) -> str:
     return report.render(kept)
 
 
-def test_the_page_of_a_sweep_is_small_and_asks_for_nothing(page: str) -> None:
+def test_the_page_of_a_sweep_is_small_and_requests_nothing(page: str) -> None:
     assert len(page) < 200_000
     found = tags(page)
     assert not {"script", "img", "iframe", "link"} & {tag for tag, _ in found}

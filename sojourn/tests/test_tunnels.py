@@ -127,7 +127,7 @@ rate = "1 Mbit/s"
         ({"flow.*.tunnel": "vpn", "bottleneck.replay_window": 0}, "replay_window"),
     ],
 )
-def test_what_makes_no_sense_is_refused(settings: Mapping[str, object], message: str) -> None:
+def test_invalid_tunnels_are_refused(settings: Mapping[str, object], message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         loads(LINE).with_(settings)
 

@@ -279,7 +279,7 @@ def test_real_time_and_no_seed_can_t_be_run_again(
     assert "no seed has finished" in capsys.readouterr().err
 
 
-def test_nothing_is_run_when_one_of_them_can_t_be(
+def test_no_run_starts_if_one_of_them_can_t_be_run(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_core, "run", lambda *_: pytest.fail("it was run"))

@@ -148,7 +148,7 @@ def test_a_scenario_that_can_not_be_watched_is_refused(
     assert said in " ".join(screen.split())
 
 
-def test_without_a_terminal_there_is_nothing_to_watch(folder: Path) -> None:
+def test_without_a_terminal_watch_draws_nothing(folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "sojourn", "run", "line.toml", "--watch"],
         cwd=folder,
@@ -160,7 +160,7 @@ def test_without_a_terminal_there_is_nothing_to_watch(folder: Path) -> None:
     assert "draws on a terminal" in done.stderr
 
 
-def test_bars_reach_from_nothing_to_the_greatest() -> None:
+def test_bars_are_scaled_to_the_greatest_value() -> None:
     assert bars.sparkline([0, 1, 2, float("nan"), 8]) == "▁▂▃ █"
     assert bars.sparkline([]) == ""
     assert bars.sparkline([0, 0]) == "▁▁"

@@ -514,7 +514,7 @@ def test_a_suite_comes_from_the_archive_of_the_host_s_apt(
     assert options == ["-c", str(mine / "apt.conf")]
 
 
-def test_a_host_without_debian_s_archive_is_told_what_to_do(tmp_path: Path) -> None:
+def test_a_host_without_debian_s_archive_gets_a_hint(tmp_path: Path) -> None:
     ubuntu = "deb http://near/ubuntu noble main universe\n"
     (tmp_path / "sources.list").write_text(ubuntu)
     with pytest.raises(GuestError, match=r"no source in .* is of that archive") as caught:
@@ -1053,7 +1053,7 @@ def test_the_failure_of_a_program_is_reported_with_its_cause(
     assert caught.value.ending == ending
 
 
-def test_a_program_in_which_time_stands_still_is_ended(
+def test_a_program_that_uses_no_virtual_time_is_ended(
     guest: Guest, program: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(GuestRunError) as caught:
@@ -1061,7 +1061,7 @@ def test_a_program_in_which_time_stands_still_is_ended(
     assert caught.value.ending == "hung"
 
 
-def test_a_guest_leaves_nothing_but_its_files(measured: Booted) -> None:
+def test_a_guest_leaves_only_its_files(measured: Booted) -> None:
     assert sorted(os.listdir(measured.archive.parent)) == ["console", "initrd", "results.tar"]
 
 
@@ -1073,7 +1073,7 @@ def stock() -> Guest:
     return state.guest
 
 
-def test_the_stock_guest_comes_up_in_the_emulator(stock: Guest) -> None:
+def test_the_stock_guest_boots_in_qemu(stock: Guest) -> None:
     guests.try_out(stock)
 
 

@@ -328,7 +328,7 @@ def test_a_hundred_flows_of_ten_rtts_share_twenty_hosts() -> None:
     assert len({flow["from"]["namespace"] for flow in bulk}) == 10
 
 
-def test_the_rest_of_the_rtt_lies_behind_the_last_link_of_each_way() -> None:
+def test_the_rest_of_the_rtt_is_behind_the_last_link_of_each_direction() -> None:
     realised, made = planned(with_())
     network, devices = Network.of(made), queue_devices(made)
     for flow, spec in zip(made["flows"], realised.flows, strict=True):
@@ -401,7 +401,7 @@ def test_a_named_host_is_one_machine_with_one_address_at_any_rtt(wiring: str) ->
     assert len({address for ends in found.values() for _, address in ends}) == 3
 
 
-def test_the_delay_before_a_named_host_lies_at_the_other_end() -> None:
+def test_the_delay_before_a_named_host_is_at_the_other_end() -> None:
     realised, made = planned(loads(HOUSE))
     network = Network.of(made)
     for flow, spec in zip(made["flows"], realised.flows, strict=True):
@@ -648,7 +648,7 @@ def test_htb_charges_what_the_wire_carries() -> None:
         assert "htb rate 10000000bit ceil 10000000bit" in lines
 
 
-def test_netem_lies_behind_the_queue_in_a_namespace_of_its_own() -> None:
+def test_netem_is_behind_the_queue_in_a_separate_namespace() -> None:
     _, made = planned(with_(bottleneck__down={"loss": "gemodel 1 % 10 %"}), VETH)
     network = Network.of(made)
     left, _ = network.walk(made["flows"][0]["from"]["namespace"], made["flows"][0]["to"]["address"])
@@ -662,7 +662,7 @@ def test_netem_lies_behind_the_queue_in_a_namespace_of_its_own() -> None:
     assert not any("netem" in line for line in network.qdiscs[left[queue][1]])
 
 
-def test_a_shaper_stands_above_the_discipline_and_below_nothing() -> None:
+def test_a_shaper_is_the_parent_of_the_discipline_and_has_no_other_parent() -> None:
     scenario = next(
         v for v in load(ROOT / "scenarios" / "shaped-modem.toml").variants() if "htb" in v.label
     )
@@ -877,7 +877,7 @@ def test_a_link_without_a_rate_has_no_queue_and_no_tap() -> None:
         "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 probability 0.1 bandwidth 10mbit adaptive ecn harddrop",
     ],
 )
-def test_tc_is_told_every_parameter(words: str) -> None:
+def test_tc_gets_every_parameter(words: str) -> None:
     qdisc = Qdisc.parse(words)
     assert Qdisc.parse(qdisc.command()) == qdisc
 

@@ -366,7 +366,7 @@ def test_a_run_keeps_what_a_program_printed_and_how_it_ended(tmp_path: Path) -> 
     assert "\x1b" not in guest_programs.output_of(run, 1, one)
 
 
-def test_a_page_does_not_send_a_scenario_with_programs_to_the_lab(tmp_path: Path) -> None:
+def test_the_page_of_a_scenario_with_programs_does_not_link_to_the_lab(tmp_path: Path) -> None:
     without = sojourn.run(scenario(LINE).with_(duration="1 s"), out=tmp_path / "without")
     assert "Change it yourself" in report.render([without], "lab.html")
     run = recorded(tmp_path / "run", made_of([], b"hello\n"))

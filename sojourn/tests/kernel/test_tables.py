@@ -547,7 +547,7 @@ def test_lost_records_are_reported(tmp_path: Path) -> None:
     assert busy_share(archive) == pytest.approx(0.3)
 
 
-def test_a_link_that_nobody_crossed_has_totals_of_nothing(tmp_path: Path) -> None:
+def test_a_link_without_packets_has_totals_of_zero(tmp_path: Path) -> None:
     for qdisc, own in (("codel", codel()), ("fq_codel", fq_codel(0)), ("pfifo", b"")):
         made = Made(realised(bottleneck__qdisc=qdisc), [qdisc])
         made.watch(0)
