@@ -4,6 +4,7 @@ package depends on."""
 import re
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 
 import hidden
 import pytest
@@ -72,6 +73,20 @@ def test_the_packages_are_those_that_importlib_metadata_finds() -> None:
     theirs = {point.name: point.value for point in entry_points(group=extras.GROUP)}
     assert extras._entry_points() == theirs
     assert set(theirs) == {"live", "papers"}
+
+
+def test_another_packages_entry_points_need_not_be_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, content in (
+        ("a", b"[console_scripts]\nx\xff = a:b\n"),
+        ("b", b"[sojourn.extras]\ny = c:d\n"),
+    ):
+        folder = tmp_path / f"{name}-1.dist-info"
+        folder.mkdir()
+        (folder / "entry_points.txt").write_bytes(content)
+    monkeypatch.setattr("sys.path", [str(tmp_path)])
+    assert extras._entry_points() == {"y": "c:d"}
 
 
 def test_the_simulator_s_build_does_not_depend_on_other_packages() -> None:

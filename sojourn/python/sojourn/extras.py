@@ -142,7 +142,9 @@ def _entry_points() -> dict[str, str]:
     places: dict[str, str] = {}
     for folder in sys.path:
         for file in Path(folder).glob("*.dist-info/entry_points.txt"):
-            _, header, rest = file.read_text(encoding="utf-8").partition(f"[{GROUP}]\n")
+            # Every package's file is read, also one that is no UTF-8.
+            text = file.read_text(encoding="utf-8", errors="replace")
+            _, header, rest = text.partition(f"[{GROUP}]\n")
             for line in rest.partition("[")[0].splitlines() if header else ():
                 name, sign, place = line.partition("=")
                 if sign:
