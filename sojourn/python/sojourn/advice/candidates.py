@@ -13,6 +13,7 @@ from sojourn.engine import variants
 from sojourn.errors import UserError
 from sojourn.scenario import Scenario
 from sojourn.scenario.qdisc import Qdisc
+from sojourn.scenario.realised import ProgramTraffic
 
 USUAL = ("codel", "pie", "fq_codel", "fq_pie", "cake")
 """Tried with their default parameters."""
@@ -76,7 +77,7 @@ def in_scenario(scenario: Scenario, link: str | None = None) -> list[Scenario]:
         + flow.back_extra_ns
         + sum(realised.links[index].delay_ns for index in (*flow.path, *flow.back))
         for flow in realised.flows
-        if flow.tcp is not None
+        if flow.tcp is not None or isinstance(flow.traffic, ProgramTraffic)
     ]
     if not rtts:
         raise UserError(

@@ -90,6 +90,7 @@ def _ends(rtt: str) -> tuple[int, int]:
 )
 @options.block(options.VariationOptions)
 @options.block(options.ExecutionOptions)
+@options.block(options.ProgramOptions)
 @options.block(options.ClusterOptions)
 @options.block(options.StoreOptions)
 @options.block(options.TalkOptions)
@@ -104,6 +105,7 @@ def advise(
     output: options.OutputOptions,
     variation: options.VariationOptions,
     execution: options.ExecutionOptions,
+    program: options.ProgramOptions,
     cluster: options.ClusterOptions,
     store: options.StoreOptions,
     talk: options.TalkOptions,
@@ -144,6 +146,7 @@ def advise(
         plain = work.scenario(path, variation.changes, quiet=True)
         from sojourn import advice
 
+        work.permit([plain], execution.engine, program.allowed)
         line = advice.of_scenario(plain, interface)
         scenarios = advice.in_scenario(plain, link)
     how = _How(output, execution, cluster, store, talk)

@@ -3,6 +3,7 @@ either against the user's criteria."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import textwrap
 from pathlib import Path
@@ -12,10 +13,13 @@ import click
 
 from sojourn.cli import options, text, work
 from sojourn.defaults import SUITES
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
     from sojourn.evaluation.claim_results import Finding
     from sojourn.evaluation.evaluate import Assessment, Evaluation, Stage
+    from sojourn.evaluation.suite import Suite
+    from sojourn.scenario import Scenario
 
 WIDTH = 80
 
@@ -46,6 +50,7 @@ WIDTH = 80
     out="Folder of Runs and page. [default: runs/evaluate-SUITE; with --json nothing is written]",
 )
 @options.block(options.ExecutionOptions)
+@options.block(options.ProgramOptions)
 @options.block(options.ClusterOptions)
 @options.block(options.StoreOptions)
 @options.block(options.TalkOptions)
@@ -57,6 +62,7 @@ def evaluate(
     seeds: int | None,
     output: options.OutputOptions,
     execution: options.ExecutionOptions,
+    program: options.ProgramOptions,
     cluster: options.ClusterOptions,
     store: options.StoreOptions,
     talk: options.TalkOptions,
@@ -90,6 +96,7 @@ def evaluate(
         found = found.only(only)
     from sojourn.evaluation import matrix
 
+    work.permit(_with_programs(found, execution.engine), execution.engine, program.allowed)
     work.print_doubts(candidates if found.head.of == "qdisc" else (), talk.quiet)
     folder = output.out
     if folder is None and not talk.as_json:
@@ -126,6 +133,20 @@ def evaluate(
     runs = [run for assessment in evaluation.assessments for run in assessment.runs]
     if work.invalid(runs) or failed:
         raise click.exceptions.Exit(work.INVALID)
+
+
+def _with_programs(suite: Suite, engine: str) -> list[Scenario]:
+    """The scenarios with programs that the engine can run. The others are listed as not run."""
+    from sojourn.engine import check
+
+    found = []
+    for criterion in suite.criteria:
+        for one in filter(None, (suite.scenario(criterion), suite.alone(criterion))):
+            if work.has_programs(one.document()):
+                with contextlib.suppress(UserError):
+                    check([one], engine)
+                    found.append(one)
+    return found
 
 
 def _step(p: Stage) -> work.Step:

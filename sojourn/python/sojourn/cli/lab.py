@@ -85,5 +85,10 @@ def _state(given: str | None, qdiscs: tuple[str, ...]) -> Shown | None:
             "sojourn compare takes any number of disciplines",
         )
     # An error in the scenario is reported here, with the file to correct.
-    load(Path(given))
+    found = load(Path(given))
+    if work.has_programs(found.document()):
+        raise UserError(
+            f"{given} runs programs of this host, and the page has the simulator, which runs none",
+            f"run it in the kernel's guest: sojourn run {given} -e kernel --allow-programs",
+        )
     return Shown(examples.find(Path(given)).read_text(encoding="utf-8"), qdiscs)

@@ -60,7 +60,7 @@ def permit(scenarios: Sequence[Scenario], engine: str, allowed: bool) -> None:
     Raises:
         UserError: there is none, or the engine can't run them.
     """
-    with_programs = [one for one in scenarios if _has_programs(one.document())]
+    with_programs = [one for one in scenarios if has_programs(one.document())]
     if not with_programs:
         return
     from sojourn import engine as engines
@@ -78,7 +78,7 @@ def permit(scenarios: Sequence[Scenario], engine: str, allowed: bool) -> None:
     guest_programs.allow_programs()
 
 
-def _has_programs(document: Mapping[str, Any]) -> bool:
+def has_programs(document: Mapping[str, Any]) -> bool:
     """Whether a scenario's document has programs, on nodes or as flows, in some variant."""
     kinds = [flow.get("kind") for flow in document.get("flow", ())]
     for key, values in document.get("sweep", {}).items():
