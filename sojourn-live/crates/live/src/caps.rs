@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_within_is_granted_and_more_is_refused_in_words() {
+    fn a_load_within_the_limits_is_granted_and_more_is_refused_with_a_message() {
         let caps = Caps { seconds: 10, bytes: 5_000_000, streams: 2, clients: 1 };
         assert_eq!(
             (caps.seconds(4000, 6000), caps.streams(2), caps.clients(0, 0), caps.bytes(4_999_999)),

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_never_printed() {
+    fn the_secret_is_never_printed() {
         let both = (Secret::new("correct horse"), Secret::default());
         assert_eq!(format!("{both:?}"), "(Secret(…), Secret(none))");
     }

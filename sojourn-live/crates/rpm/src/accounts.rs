@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_limit_the_connection_that_was_idle_longest_gives_its_place() {
+    fn at_the_limit_the_connection_that_was_idle_longest_is_closed() {
         let limits = Limits { connections: 3, all_connections: 3, bytes: 1000 };
         let (accounts, now) = (Accounts::new(limits), Instant::now());
         let client: IpAddr = "192.0.2.1".parse().unwrap();
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn accounts_that_are_over_are_forgotten() {
+    fn expired_accounts_are_removed() {
         let (accounts, now) = (Accounts::new(LIMITS), Instant::now());
         for i in 0..MANY as u32 {
             drop(accounts.admit(IpAddr::V4((0x0a00_0000 + i).into()), now).unwrap());

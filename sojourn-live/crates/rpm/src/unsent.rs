@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_waits_for_us_is_told_from_one_that_waits_for_the_network() {
+    fn waiting_for_the_application_is_distinguished_from_waiting_for_the_network() {
         let info = |notsent_bytes, unacked_segments| TcpInfo {
             notsent_bytes,
             unacked_segments,
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_is_told() {
+    fn the_kernel_gets_the_settings() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let lowat = |stream: &std::net::TcpStream| {

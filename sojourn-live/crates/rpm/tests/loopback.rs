@@ -177,7 +177,7 @@ fn a_certificate_that_is_named_is_trusted_and_another_is_not() {
 }
 
 #[test]
-fn a_server_shows_the_certificate_it_is_given_and_who_names_it_trusts_it_under_any_name() {
+fn a_server_uses_the_given_certificate_and_a_client_that_names_it_trusts_it() {
     // As `openssl req -x509` creates them: a CA certificate in form, and for another name.
     let key = rcgen::KeyPair::generate().unwrap();
     let mut parameters = rcgen::CertificateParams::new(["elsewhere.example".to_string()]).unwrap();
@@ -207,7 +207,7 @@ fn a_server_shows_the_certificate_it_is_given_and_who_names_it_trusts_it_under_a
 }
 
 #[test]
-fn what_is_no_such_server_is_said() {
+fn another_kind_of_server_is_reported() {
     let problem = |address: SocketAddr| {
         let plan = Plan { patience_ns: 300_000_000, ..plan_of(address) };
         quietly(&plan).unwrap_err().problem
@@ -407,7 +407,7 @@ fn until(condition: impl Fn() -> bool) {
 }
 
 #[test]
-fn garbage_hurts_nobody_else() {
+fn garbage_from_one_client_does_not_affect_others() {
     let server = Server::start(&options()).unwrap();
     let mut rng = Rng::new(1, "garbage");
     let runtime =
@@ -488,7 +488,7 @@ fn a_server_that_is_dropped_is_gone() {
 }
 
 #[test]
-fn where_it_can_not_listen_is_said() {
+fn a_port_that_it_can_not_listen_at_is_reported() {
     let server = Server::start(&options()).unwrap();
     let taken =
         Server::start(&Options { at: server.addresses().to_vec(), ..options() }).unwrap_err();

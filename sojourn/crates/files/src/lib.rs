@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_none_of_is_null_and_all_else_is_as_it_was() {
+    fn missing_values_become_null_and_others_are_unchanged() {
         for count in [0, 1, 7, 2000] {
             let rows = read(parquet(&requests(count), &names()).expect("as declared"));
             assert_eq!(rows.len() as u64, count);
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_become_names_and_a_number_of_none_is_refused() {
+    fn numbers_become_names_and_an_unknown_number_is_refused() {
         let row = |link, cause| drops::Row {
             t_ns: 5,
             link: LinkId(link),

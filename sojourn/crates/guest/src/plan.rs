@@ -813,7 +813,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_can_not_be_is_refused_with_its_place() {
+    fn impossible_settings_are_refused_with_their_place() {
         let cases = [
             ("/version", json!(1), "version: this program reads plans of version 2, not 1"),
             ("/namespaces/1", json!("a"), "a name occurs twice"),

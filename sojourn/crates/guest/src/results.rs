@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tar_can_not_hold_is_refused() {
+    fn entries_that_tar_can_not_hold_are_refused() {
         assert!(header(&"x".repeat(101), 1).is_err());
         assert!(header("x", 1 << 33).is_err());
     }

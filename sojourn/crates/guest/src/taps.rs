@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_overtaken_in_order_is_gone_and_what_is_behind_may_wait() {
+    fn packets_overtaken_in_order_are_dropped_and_later_ones_may_wait() {
         let rows = [(10, 20, 0), (12, NEVER, 0), (14, 30, 0), (25, NEVER, 0)];
         assert_eq!(drop_times_of(&rows, true, How::Arrival, None), [None, Some(12), None, None]);
         assert_eq!(drop_times_of(&rows, true, How::Departure, None), [None, Some(30), None, None]);
@@ -428,14 +428,14 @@ mod tests {
     }
 
     #[test]
-    fn a_fair_queues_drop_is_dated_by_its_flows_next_departure() {
+    fn a_fair_queue_s_drop_gets_the_time_of_its_flow_s_next_departure() {
         let rows = [(10, NEVER, 0), (11, 12, 2), (13, 40, 0)];
         assert_eq!(drop_times_of(&rows, false, How::Departure, None), [Some(40), None, None]);
         assert_eq!(drop_times_of(&rows, true, How::Departure, None), [Some(12), None, None]);
     }
 
     #[test]
-    fn codels_limit_is_told_from_its_law() {
+    fn codel_s_drops_at_the_limit_are_distinguished_from_those_of_its_control_law() {
         // Two packets fit: the third is refused on arrival; the fourth is dropped at its dequeue.
         let rows = [(10, 50, 0), (11, 60, 0), (12, NEVER, 0), (55, NEVER, 0), (61, 70, 0)];
         assert_eq!(

@@ -661,7 +661,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_as_the_warm_up_ends_counts_for_the_most() {
+    fn packets_waiting_at_the_end_of_the_warm_up_count_in_the_maximum() {
         let mut watch = watch(false, 100, 200);
         for serial in 1..=3 {
             watch.enqueued(serial, i64::from(serial), FULL);
@@ -691,7 +691,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_has_to_go_for_another_of_the_same_time_is_not_refused() {
+    fn a_connection_that_replaces_another_of_the_same_age_is_not_refused() {
         let mut watch = watch(false, 0, 1000);
         watch.enqueued(1, 10, FULL);
         watch.enqueued(2, 10, FULL);
@@ -721,7 +721,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_before_the_run_is_no_traffic() {
+    fn packets_before_the_run_do_not_count() {
         let mut watch = watch(false, 0, 1000);
         watch.enqueued(1, -5, FULL);
         watch.enqueued(2, 5, FULL);

@@ -389,7 +389,7 @@ fn a_check_comes_first_and_its_results_are_its_own() {
 }
 
 #[test]
-fn a_hosts_own_queue_is_seen_before_it_by_a_copy_under_clsact() {
+fn a_tap_under_clsact_sees_packets_before_the_host_s_queue() {
     or_leave_out!();
     let mut plan = base("qdisc add dev c root handle 1: pfifo limit 100\n");
     let setup = plan["setup"].as_array_mut().unwrap();
@@ -432,7 +432,7 @@ fn a_hosts_own_queue_is_seen_before_it_by_a_copy_under_clsact() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn errors_are_reported() {
     or_leave_out!();
     let run_output = |name: &str, plan: &Value| {
         let (done, out) = run(name, plan);

@@ -377,7 +377,7 @@ rtt = "uniform 20 ms .. 40 ms"
     }
 
     #[test]
-    fn what_a_knob_says_is_what_the_text_says_after_it_was_turned() {
+    fn the_text_has_the_value_of_the_knob_that_was_turned() {
         for knob in knobs() {
             // A delay beyond the RTT is refused.
             let most = if knob.key == "bottleneck.delay" { 9e6 } else { knob.most };

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_takes_no_tokens() {
+    fn dropped_packets_take_no_tokens() {
         let mut p = policer(1600);
         assert!(p.conforms(1600, Time::ZERO));
         for at in 1..1000 {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_larger_than_the_mtu_never_passes_and_the_overhead_is_charged() {
+    fn packets_above_the_mtu_never_pass_and_the_overhead_is_charged() {
         let mut p = policer(1_000_000);
         assert!(!p.conforms(2041, Time::ZERO));
         assert!(p.conforms(2040, Time::ZERO));

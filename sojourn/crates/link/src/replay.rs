@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_window_has_overtaken_is_refused() {
+    fn a_packet_below_the_replay_window_is_refused() {
         let mut replay = Replay::new(3);
         (0..5).for_each(|place| replay.number(&packet(1, place)));
         // The second of five arrives after the fourth: two below it. The first is three below.
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_used_again() {
+    fn a_freed_place_is_reused() {
         let mut replay = Replay::new(2);
         for _ in 0..10 {
             replay.number(&packet(1, 7));

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_out_at_the_instant_of_the_interrupt_is_told_by_it() {
+    fn a_packet_completed_at_the_instant_of_the_interrupt_is_reported_by_it() {
         let mut ring =
             Ring::new(RingParams { descriptors: 2, coalesce_ns: MS, ..RingParams::NONE });
         ring.push(slot(0, 1));

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_owes_more_than_a_minute() {
+    fn no_bucket_owes_more_than_a_minute() {
         let mut s = Shaper::new(ShaperParams { bps: 100, burst_bytes: 0, ..PLAIN });
         s.charge(1500, Time::ZERO);
         assert_eq!(s.ready_at(), Time(60_000 * MS - 1), "1500 bytes take 125 s");

@@ -452,7 +452,7 @@ fn overload(seconds: u64) -> Arrivals {
 }
 
 #[test]
-fn what_lies_in_a_ring_is_out_of_the_discipline_s_reach() {
+fn packets_in_a_ring_are_out_of_the_discipline_s_reach() {
     // CoDel keeps its own queue at the target, but 256 packets lie below it; with BQL, three.
     let longest = |bql| {
         let spec = Spec { qdisc: codel(), ..Spec::ring(256, bql) };
@@ -568,7 +568,7 @@ fn a_discipline_that_holds_packets_back_is_asked_when_it_gives_one() {
 }
 
 #[test]
-fn what_comes_or_was_sent_makes_a_link_ask_before_the_discipline_s_timer() {
+fn an_arrival_or_a_completion_makes_a_link_dequeue_before_the_discipline_s_timer() {
     // A packet of fq's at 500 kbit/s takes 24 ms, and the timer is a millisecond late.
     let order = |arrivals: &[(u32, u64)]| {
         let mut link =

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_what_was_written() {
+    fn decoded_values_equal_the_encoded_ones() {
         assert_eq!(Value::from_bytes(&example().to_bytes()), Some(example()));
         // NaN is not equal to itself, but its bits are.
         let odd = Value::Real(f64::from_bits(0x7ff8_0000_0000_0123)).to_bytes();
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_or_goes_on_or_is_too_deep_is_none() {
+    fn truncated_trailing_and_deep_encodings_are_refused() {
         let bytes = example().to_bytes();
         for end in 0..bytes.len() {
             assert_eq!(Value::from_bytes(&bytes[..end]), None, "the first {end} bytes");

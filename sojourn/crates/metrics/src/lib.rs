@@ -74,15 +74,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_of_four_that_has_everything_is_a_quarter_fair() {
+    fn jain_s_index_is_a_quarter_if_one_of_four_flows_has_everything() {
         assert_eq!(jain(&[8.0, 0.0, 0.0, 0.0]), 0.25);
         assert_eq!(jain(&[3.0, 3.0]), 1.0);
         assert!(jain(&[]).is_nan());
     }
 
     #[test]
-    fn a_link_is_used_wholly_above_that_by_what_its_shaper_does_not_charge_and_without_a_rate_not()
-    {
+    fn utilisation_is_at_most_1_unless_the_shaper_undercharges_and_nan_without_a_rate() {
         assert_eq!(utilisation(500.0, Some(8000.0)), 0.5);
         // The last packet extends beyond the end.
         assert_eq!(utilisation(1500.0, Some(8000.0)), 1.0);

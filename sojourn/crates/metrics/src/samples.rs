@@ -65,7 +65,8 @@ pub fn histogram_quantile(bins: &[(u64, u64, u64)], q: f64) -> f64 {
 }
 
 /// The share of packets that took longer than the bound, linear inside a bin, or were lost; NaN
-/// without a packet. Of 90 that took 100 to 200 ms and 10 that were lost 45 + 10 are late: 0.55.
+/// without a packet. For example, with a bound of 150 ms, 90 packets that took 100 to 200 ms and 10
+/// that were lost give 45 + 10 late packets: 0.55.
 pub fn late_rate(bins: &[(u64, u64, u64)], lost: f64, bound_ms: f64) -> f64 {
     let bound = bound_ms * 1e6;
     let received: f64 = bins.iter().map(|bin| bin.2 as f64).sum();
@@ -133,8 +134,8 @@ pub fn exact_sum(values: impl IntoIterator<Item = f64>) -> f64 {
         return special;
     }
     let Some(mut high) = parts.pop() else { return 0.0 };
-    // From the largest part down, until bits are lost; the rest then decides a half of the last
-    // place.
+    // Adds from the largest part down until bits are lost. If the lost bits are exactly half of the
+    // last place, the sign of the remaining parts decides how it is rounded.
     let mut low = 0.0;
     while let Some(part) = parts.pop() {
         let before = high;
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_is_late() {
+    fn lost_packets_count_as_late() {
         assert_eq!(late_rate(&[(100_000_000, 200_000_000, 90)], 10.0, LATE_MS), 0.55);
         assert!(late_rate(&[], 0.0, LATE_MS).is_nan());
     }

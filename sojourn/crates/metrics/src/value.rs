@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_that_a_seed_had_not_is_0_there() {
+    fn a_cause_that_a_seed_lacks_counts_as_0() {
         let seed = |causes: &[(&str, u64)]| {
             Value::Object(
                 causes.iter().map(|(name, n)| (name.to_string(), Value::Whole(*n))).collect(),

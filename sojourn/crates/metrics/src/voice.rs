@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_which_nothing_came_is_the_worst_and_none_has_no_score() {
+    fn a_call_without_a_packet_received_has_the_worst_score_and_one_without_packets_none() {
         assert_eq!(mos(&[], 100.0), 1.0);
         assert!(mos(&[], 0.0).is_nan());
     }

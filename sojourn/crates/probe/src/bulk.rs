@@ -132,9 +132,9 @@ impl Sender {
         })
     }
 
-    /// Sends without end over an existing connection, at most `most` bytes per call of `on_ready`.
-    /// On a path as quick as memory a socket may never fill, and other sockets must be served too.
-    /// So wait for it with `Interest::Writable`.
+    /// Sends without end over an existing connection, at most `most` bytes per call of `on_ready`. On a
+    /// path as quick as memory the socket may never fill, and other sockets must be served too. So
+    /// the caller waits for it with `Interest::Writable`.
     pub fn over(fd: OwnedFd, most: u64) -> io::Result<Sender> {
         sys::set_option(&fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT)?;
         Ok(Sender {
@@ -189,13 +189,13 @@ impl Sender {
         Ok(())
     }
 
-    /// It writes whole multiples of `unit` bytes, except at the end.
+    /// From now on the sender writes whole multiples of `unit` bytes, except at the end.
     pub fn write_in_units_of(&mut self, unit: usize) {
         self.write = (ZEROS.len() / unit * unit).max(unit.min(ZEROS.len()));
     }
 
-    /// From now on it may have written `bytes` since the start. It writes at once, unless the socket
-    /// has refused data before.
+    /// Raises the number of bytes that the sender may write, counted from the start, to `bytes`. It
+    /// writes at once, unless the socket has refused data before.
     pub fn allow(&mut self, bytes: u64) -> io::Result<()> {
         self.allowed = bytes;
         if self.state == State::Sending && !self.blocked { self.fill() } else { Ok(()) }

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_heard_is_told_with_every_echo() {
+    fn every_echo_reports_the_received_requests() {
         let mut received = ReceivedRequests::default();
         assert_eq!(received.latest(), None);
         assert_eq!(received.record(u32::MAX), 0b1);

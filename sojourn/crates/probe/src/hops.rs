@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_lies_on_the_way_to_oneself() {
+    fn there_is_no_router_on_the_way_to_this_host() {
         let to = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 9);
         assert_eq!(router(to, 1, Duration::from_millis(300)).unwrap(), None);
     }

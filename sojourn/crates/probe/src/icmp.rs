@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_is_known_again_and_nothing_else() {
+    fn only_our_own_echoes_are_recognised() {
         let reply = echo(0, 7, 300, 64);
         assert_eq!(parse(&reply, 0), Some((7, 300)));
         assert_eq!(parse(&reply, 8), None);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_number_is_told_in_full() {
+    fn a_sequence_number_is_extended_to_64_bits() {
         assert_eq!(unwrap_sequence(5, 5), 5);
         assert_eq!(unwrap_sequence(65_535, 65_536), 65_535);
         assert_eq!(unwrap_sequence(2, 65_536 * 3 + 10), 65_536 * 3 + 2);

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retransmission_is_not_taken_for_the_packet_that_was_dropped() {
+    fn a_retransmission_is_not_mistaken_for_the_dropped_packet() {
         let mut journeys = Journeys::new(2);
         journeys.begin(&packet(0, 1, 1000), 10, 0);
         journeys.begin(&packet(0, 9, 1000), 50, 0);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_look_alike_keep_their_order() {
+    fn packets_with_equal_keys_keep_their_order() {
         let mut journeys = Journeys::new(2);
         for at in [10, 20, 30] {
             journeys.begin(&packet(0, 1, 1), at, 0);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_come_through_stage_0_is_counted() {
+    fn packets_that_skipped_stage_0_are_counted() {
         let mut journeys = Journeys::new(2);
         journeys.pass(1, &packet(0, 1, 1), 15);
         // The same key, but later: a packet can't reach stage 1 before stage 0.

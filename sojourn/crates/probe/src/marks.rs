@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn each_datagram_has_its_own_field_and_the_receiver_hears_it() {
+    fn the_receiver_gets_the_field_of_each_datagram() {
         for here in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
             let (from, to) = (
                 sys::socket(Kind::Datagram, here).unwrap(),

@@ -671,7 +671,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_answered_is_lost_and_the_rest_is_not() {
+    fn unanswered_requests_are_lost_and_others_are_not() {
         let (far, protocol) = Far::new(0, 3, 1);
         let clock = Clock::starting_in(0);
         let timing = Timing { start: 0, interval: 5 * MS, timeout: 100 * MS };
@@ -720,7 +720,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_that_have_passed_are_counted_and_not_made_up_for() {
+    fn missed_slots_are_counted_and_not_sent_later() {
         let (_far, protocol) = Far::new(0, 1, 1);
         // The first slot is a second late: a hundred slots have passed.
         let clock = Clock::starting_in(-1_000 * MS);
@@ -734,7 +734,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_will_not_send_is_lost_at_once_and_probing_goes_on() {
+    fn requests_that_the_kernel_refuses_are_lost_at_once_and_probing_continues() {
         // A socket may not broadcast without SO_BROADCAST; if no interface is up, there is no
         // route.
         let nowhere =
@@ -754,7 +754,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_port_is_told_and_every_request_to_it_is_sent() {
+    fn a_closed_port_is_reported_and_every_request_to_it_is_sent() {
         for here in [HERE, IpAddr::V6(Ipv6Addr::LOCALHOST)] {
             let Ok(fd) = sys::socket(Kind::Datagram, here) else { continue };
             // A host may have no IPv6.
@@ -818,7 +818,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_that_icmp_can_t_tell_apart_is_refused() {
+    fn a_timeout_too_long_for_icmp_s_sequence_numbers_is_refused() {
         let timing = Timing { start: 0, interval: MS, timeout: 40_000 * MS };
         let refused = Prober::new(&[target(Protocol::Udp(9))], timing, 1).err().unwrap();
         assert_eq!(refused.kind(), ErrorKind::InvalidInput);

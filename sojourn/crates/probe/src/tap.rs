@@ -333,7 +333,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_routers_and_queues_change_does_not_change_the_key() {
+    fn fields_that_routers_change_are_not_in_the_key() {
         let before = parse(&ipv4(0x02, 7, 64, TCP, &tcp(1000, 0xbeef)), 5).unwrap();
         let after = parse(&ipv4(0x03, 7, 63, TCP, &tcp(1000, 0x1234)), 9).unwrap();
         assert_eq!(before.key, after.key);

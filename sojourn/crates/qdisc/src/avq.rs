@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_evenly_is_signalled_beyond_gamma() {
+    fn evenly_spaced_arrivals_are_signalled_above_gamma() {
         // The rates are 99 % and 97 % of the link's 1000 bytes per ms.
         for (gap, signalled) in [(MS * 100 / 99, true), (MS * 100 / 97, false)] {
             let mut q = avq(20_000, [0.98, 0.15], true);

@@ -641,7 +641,7 @@ mod tests {
     }
 
     #[test]
-    fn what_linux_lets_past_the_queue_is_no_sign_of_one() {
+    fn packets_that_bypass_the_queue_are_not_a_sign_of_one() {
         for (root, above) in [(false, true), (true, false)] {
             let context =
                 Context { rate: None, mtu: 1514, header_bytes: 0, root, rng: Rng::new(1, "codel") };
@@ -793,7 +793,7 @@ mod tests {
     }
 
     #[test]
-    fn asked_in_vain_it_leaves_the_dropping_state() {
+    fn a_dequeue_from_an_empty_queue_ends_the_dropping_state() {
         // Overflow, not the law, empties a queue of fq_codel.
         let mut q = codel(&params(CodelVariant::Linux));
         q.dropping.dropping = true;
@@ -802,7 +802,7 @@ mod tests {
     }
 
     #[test]
-    fn hours_on_the_clock_change_no_decision() {
+    fn the_time_of_day_changes_no_decision() {
         // 2^32 ticks are 4398 s. Starts that are a whole number of ticks apart give the same
         // verdicts.
         let verdicts_from = |start: u64| {

@@ -127,13 +127,13 @@ mod tests {
     }
 
     #[test]
-    fn every_codepoint_is_told_apart() {
+    fn every_codepoint_is_distinguished() {
         let fields = [0b00, 0b01, 0b10, 0b11].map(|bits| DsField(46 << 2 | bits).ecn());
         assert_eq!(fields, [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce]);
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn written_text_reads_back() {
         for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce] {
             assert_eq!(DsField::from(ecn).ecn(), ecn);
         }

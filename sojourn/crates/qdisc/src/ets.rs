@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_for_a_quantum_waits_some_rounds() {
+    fn a_packet_longer_than_the_quantum_waits_some_rounds() {
         let mut q = ets(3, 0, &[0, 100, 1000]);
         send(&mut q, BEST_EFFORT, 400, 2);
         send(&mut q, THROUGHPUT, 500, 8);

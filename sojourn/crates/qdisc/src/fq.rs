@@ -580,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_was_away_has_a_quantum_again() {
+    fn a_flow_that_was_idle_gets_a_new_quantum() {
         for (away, credit) in [(30, 486), (60, 3028)] {
             let mut q = fq(&FqParams { initial_quantum: Some(2000), ..params() });
             past_the_fast_path(&mut q);
@@ -645,7 +645,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_makes_linux_ask_before_the_alarm() {
+    fn an_arrival_makes_linux_dequeue_before_the_timer() {
         let params = FqParams { maxrate: Some(500_000), ..params() };
         let mut q = fq(&params);
         send(&mut q, &[1; 2], 0);
@@ -659,7 +659,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alarm_that_may_go_off_as_well_is_left_alone() {
+    fn a_timer_that_would_expire_at_the_same_tick_is_not_rearmed() {
         let mut alarm = Alarm { slack: 10, set_for: 0 };
         assert_eq!(alarm.set(100, 50), 110);
         // A timer set for 100 may expire until 110, and one set for 95 at 105 or later.

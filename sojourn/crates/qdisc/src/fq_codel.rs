@@ -708,7 +708,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_let_past_the_queues_is_charged_to_no_flow() {
+    fn packets_that_bypass_the_queues_are_charged_to_no_flow() {
         let context = Context {
             rate: None,
             mtu: 1514,
@@ -753,7 +753,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_limit_dropped_is_no_rate_to_begin_with() {
+    fn drops_at_the_limit_do_not_count_in_the_first_drop_rate() {
         // Linux resumes the old count only if the last dropping state is less than 16 intervals
         // ago. There was none.
         let mut q =

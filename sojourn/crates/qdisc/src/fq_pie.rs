@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_limit_the_newcomer_goes_though_its_own_queue_is_empty() {
+    fn at_the_limit_the_arriving_packet_is_dropped_though_its_own_queue_is_empty() {
         let mut q = fq_pie(&FqPieParams { limit: 5, ..params() });
         assert!((0..5).all(|_| send(&mut q, 1, 1514, 0).is_empty()));
         assert_eq!(causes(&send(&mut q, 2, 100, 0)), [(false, Cause::Limit)]);

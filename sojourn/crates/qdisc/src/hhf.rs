@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn the_heavy_pay_at_the_limit() {
+    fn at_the_limit_the_heavy_queue_loses_a_packet() {
         let mut q = hhf(&HhfParams { limit: 90, ..params() });
         assert_eq!(send(&mut q, 1, 90, 0), []);
         assert_eq!(send(&mut q, 2, 6, 0), [1; 6], "four heavy packets, then light ones");

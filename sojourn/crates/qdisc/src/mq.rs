@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_s_queue_hears_what_it_tells_though_others_leave_first() {
+    fn the_order_of_acks_in_a_queue_does_not_change_what_they_report() {
         // Records the ACK it sees, and returns each packet at once.
         #[derive(Default)]
         struct Recorder(Option<AckView>, Vec<Packet<u32>>);

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_the_bands_known_to_be_empty_takes_no_place() {
+    fn a_packet_that_finds_all_bands_empty_takes_no_slot() {
         let mut q =
             PfifoFast::new(&PfifoFastParams { variant: PfifoFastVariant::Linux, limit: 2 }, true);
         let mut verdicts = Vec::new();

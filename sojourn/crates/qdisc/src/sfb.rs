@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_respond_has_tokens() {
+    fn unresponsive_flows_are_limited_by_tokens() {
         let mut q = sfb(&SfbParams { increment: 0, decrement: 0, ..params() });
         q.sets[0].levels = [[Bin { packets: 0, p: ONE }; BINS]; LEVELS];
         let passed = |q: &mut Sfb<()>, at: u64| {

@@ -560,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_turn_took_too_much_is_missing_in_the_next() {
+    fn bytes_above_the_quantum_are_subtracted_from_the_next_turn() {
         // In its first turn flow 1 sends two packets of 1000 bytes, which leave 1514 - 2000 = -486.
         // The next turn begins with -486 + 1514 = 1028; packets leave 28, then -972.
         let mut q = sfq(&params());
@@ -581,7 +581,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_queue_pays_at_the_limit() {
+    fn at_the_limit_the_longest_queue_loses_a_packet() {
         for (headdrop, dropped) in [(false, 3), (true, 0)] {
             let mut q = sfq(&SfqParams { limit: 6, headdrop, ..params() });
             // Packets 0 to 3 are flow 1's. The last packet, of flow 3, exceeds the limit.
@@ -591,7 +591,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_queues_the_last_to_become_so_long_pays() {
+    fn of_equal_queues_the_last_that_became_so_long_loses_a_packet() {
         let mut q = sfq(&SfqParams { limit: 5, ..params() });
         // Flow 2 reached two packets after flow 1. It falls back to one packet, and then flow 1 is
         // the longest.
@@ -650,7 +650,7 @@ mod tests {
     }
 
     #[test]
-    fn what_perturb_finds_no_room_for_is_dropped() {
+    fn packets_without_room_after_a_perturbation_are_dropped() {
         let mut q = sfq(&SfqParams { divisor: 2, depth: 2, perturb: 1, ..params() });
         let (mut verdicts, mut dropped) = (Vec::new(), 0);
         for second in 1..20 {

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_larger_than_a_bucket_or_finds_no_room_is_dropped() {
+    fn packets_larger_than_a_bucket_or_beyond_the_limit_are_dropped() {
         assert_eq!(pass(&params(), &[3029, 3028], 0), (vec![0], 1));
         let peak = TbfParams { peakrate: Some(2_000_000), mtu: 1000, ..params() };
         assert_eq!(pass(&peak, &[1001, 1000], 0), (vec![0], 1));

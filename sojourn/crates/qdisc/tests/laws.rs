@@ -306,7 +306,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_luck_gives_the_same_fates(params in any::any(0..40), steps in prop::collection::vec(step(), 1..200)) {
+    fn the_same_random_stream_gives_the_same_results(params in any::any(0..40), steps in prop::collection::vec(step(), 1..200)) {
         let log = || {
             let mut ledger = Ledger::new(&params, 7);
             steps.iter().for_each(|s| ledger.step(*s));
@@ -392,7 +392,7 @@ proptest! {
 }
 
 #[test]
-fn another_luck_gives_other_fates() {
+fn another_random_stream_gives_other_results() {
     let params: Params = from_json(
         r#"{"kind": "red", "variant": "ns3", "limit": 100, "min": 5, "max": 15, "weight": 0.1, "probability": 0.1,
             "mean_bytes": 500, "byte_mode": false, "gentle": true, "wait": false, "adaptive": false,
@@ -513,7 +513,7 @@ fn cake_finds_what_to_drop_where_its_heap_begins_with_an_empty_queue() {
 }
 
 #[test]
-fn every_discipline_tells_its_state() {
+fn every_discipline_reports_its_state() {
     let codel = from_json(
         r#"{"kind": "codel", "variant": "linux", "limit": 10, "target_ns": 0, "interval_ns": 1000000, "ecn": false,
             "ce_threshold_ns": null}"#,

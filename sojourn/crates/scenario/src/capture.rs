@@ -579,7 +579,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_no_length_has_that_of_the_frame_and_fragments_have_no_ports() {
+    fn a_packet_without_a_length_has_the_frame_s_and_fragments_have_no_ports() {
         let of = |types, ip: &[u8]| parsed(1, &ethernet(&[types], ip)).expect("IP");
         assert_eq!(of(0x0800, &ipv4(0, 0)).1, 3000);
         assert_eq!(of(0x86dd, &ipv6(0)).1, 3000);
@@ -641,7 +641,7 @@ mod tests {
     }
 
     #[test]
-    fn that_flows_become_one_is_said_from_two_on_with_their_directions() {
+    fn merged_conversations_are_noted_with_their_directions() {
         let note = |all: &[Recorded]| several(&"a.pcap".into(), &all.iter().collect::<Vec<_>>());
         let flow = |port| recorded(1, 2, port);
         assert_eq!(note(&[flow(5), flow(5)]), None);
@@ -661,7 +661,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_packets_and_as_large_ones_as_there_may_be_are_taken() {
+    fn the_most_packets_and_the_largest_sizes_are_accepted() {
         let name = Value::from("a.pcap");
         let many = |count| rows(vec![(0, 100); count], &name).map(|_| ());
         assert_eq!(many(MAX_ROWS), Ok(()));

@@ -235,14 +235,14 @@ mod tests {
     }
 
     #[test]
-    fn two_columns_whose_names_say_nothing_are_what_they_are_without() {
+    fn two_columns_with_unknown_names_are_read_as_without_names() {
         for names in ["seconds,mbit", "x,y", "seconds value", "t rate", "Zeit Mbit/s"] {
             assert_eq!(columns(names, Quantity::Rate), Some(((0, 9), (1, 6))), "{names}");
         }
     }
 
     #[test]
-    fn what_can_not_be_told_is_refused() {
+    fn ambiguous_traces_are_refused() {
         for names in [
             "time,rtt_ms",
             "time,rate_MBps",

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_is_refused() {
+    fn an_invalid_range_is_refused() {
         for text in [
             "5 ms",
             "1 Mbit/s .. 5 ms",

@@ -610,7 +610,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_one_column_of_milliseconds_is_none_of_mahimahi_s_or_refused() {
+    fn a_file_that_is_not_one_column_of_milliseconds_is_not_a_mahimahi_trace() {
         assert_eq!(opportunities("0 20\n1 12\n", "f").unwrap(), None);
         assert_eq!(opportunities("# nothing\n", "f").unwrap(), None);
         for wrong in ["5\n4\n", "0\n", "99999999999\n"] {

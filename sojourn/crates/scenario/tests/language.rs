@@ -132,7 +132,7 @@ fn of_few_whole_numbers_each_is_run_once() {
 }
 
 #[test]
-fn what_can_not_be_sampled_is_refused_where_it_stands() {
+fn ranges_that_can_not_be_sampled_are_refused_with_their_place() {
     for (sweep, message, place) in [
         ("\"flow.bulk.count\" = \"1 .. 9\"\n", "a range needs a number of samples", 1),
         ("\"flow.bulk.count\" = [1, 2]\nsamples = 5\n", "no key has a range to draw from", 2),
@@ -217,7 +217,7 @@ fn texts(top: &str, link: &str, flow: &str) -> String {
 
 /// Bounds: the value at a bound is accepted, and the next value is refused with this message.
 #[test]
-fn what_is_refused_begins_right_behind_what_is_taken() {
+fn the_first_refused_value_follows_the_last_accepted_one() {
     let (twenty, slow) = ("rate = \"20 Mbit/s\"\ndelay = \"10 ms\"", "kind = \"bulk\"");
     let top = |taken: &str, refused: &str, words| {
         (texts(taken, twenty, slow), texts(refused, twenty, slow), words)
@@ -395,7 +395,7 @@ fn a_hint_names_a_table_as_it_is_written() {
 }
 
 #[test]
-fn a_node_that_is_called_home_is_not_taken_for_that_of_the_hosts() {
+fn a_node_named_home_is_not_mistaken_for_that_of_the_hosts() {
     let line = |from: &str, to: &str| {
         format!(
             "[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"9 Mbit/s\"\ndelay = \"1 ms\"\n"
@@ -419,7 +419,7 @@ fn with_program(keys: &str) -> String {
 }
 
 #[test]
-fn a_program_that_names_what_is_not_there_is_refused_with_what_is() {
+fn an_unknown_name_in_a_program_s_words_is_refused_with_the_known_ones() {
     let node = "node = \"home\"\n";
     for (keys, message, hint) in [
         ("command = \"x\"", "node is missing", "write node = ..."),

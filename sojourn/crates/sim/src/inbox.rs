@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lot_of_hosts_is_another_at_each_instant() {
+    fn the_order_of_hosts_is_drawn_anew_at_each_instant() {
         let pushed = [0, 1, 2, 3].map(|host| (Sender::Kernel, host));
         // At 5, 6, 7 and 8 ns.
         let drawn = [0, 1, 2, 3].map(|began| ordered(&pushed, Time(began)));

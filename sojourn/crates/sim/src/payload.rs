@@ -569,7 +569,7 @@ mod tests {
     }
 
     #[test]
-    fn transfers_of_a_flow_are_told_apart_and_its_packets_are_not() {
+    fn transfers_of_a_flow_have_hashes_of_their_own_and_its_packets_do_not() {
         let of = |epoch| Slip { node: 1, epoch, kind: kind::DATA, tunnel: 0 };
         let again = Slip { node: 7, epoch: 3, kind: kind::DATA | kind::FLAG, tunnel: 0 };
         assert_eq!(of(3).hash(6, 99), again.hash(6, 99));

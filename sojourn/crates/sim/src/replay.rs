@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_dropped_as_the_next_one_leaves_and_a_mark_is_known_by_its_packet() {
+    fn a_waiting_packet_is_dropped_at_the_next_departure_and_a_mark_is_matched_by_its_packet() {
         let ecn = |ds| Arrival { ds: DsField(ds), ..at(0) };
         let arrivals: Vec<Arrival> = (0..400).map(|i| ecn(if i < 200 { 0 } else { 2 })).collect();
         let codel = json!({

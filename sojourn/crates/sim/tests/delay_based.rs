@@ -106,7 +106,7 @@ fn an_aqm_takes_ledbats_low_priority_away() {
 }
 
 #[test]
-fn who_fills_the_way_back_does_not_slow_ledbat_down() {
+fn traffic_on_the_return_path_does_not_slow_ledbat_down() {
     // ACKs wait behind more than 100 ms of other data. LEDBAT uses only the delay of the path out;
     // by the round trip it would be far above its target, and stay at two segments. Bursts of ACKs
     // cause bursts of segments, hence less than the whole link.

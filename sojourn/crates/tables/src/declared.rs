@@ -18,39 +18,40 @@ tables! {
         t_ns: u64,
         /// the link
         link: LinkId,
-        /// queued at t_ns
+        /// packets queued at t_ns
         backlog_packets: Option<u64> | UNSEEN,
-        /// queued at t_ns, as the discipline counts bytes
+        /// bytes queued at t_ns, as the discipline counts them
         backlog_bytes: Option<u64> | UNSEEN,
         /// mean sojourn of the packets that left in the interval
-        sojourn_mean_ns: Option<f64> | "none left",
+        sojourn_mean_ns: Option<f64> | "no packet left",
         /// largest sojourn in the interval
         sojourn_max_ns: Option<u64> | UNSEEN,
-        /// that left the queue in the interval
+        /// packets that left the queue in the interval
         sent_packets: Option<u64> | UNSEEN,
-        /// that left the queue in the interval
+        /// bytes of the packets that left the queue in the interval
         sent_bytes: Option<u64> | UNSEEN,
-        /// in the interval
+        /// packets dropped in the interval
         dropped_packets: Option<u64> | UNSEEN,
-        /// in the interval
+        /// packets marked in the interval
         marked_packets: Option<u64> | UNSEEN,
         /// limit in force, packets or bytes as the discipline counts
         limit: Option<f64> | "the discipline has none",
         /// CoDel's count of drops in this dropping state
         count: Option<f64> | "the discipline has none",
-        /// RED's maximum probability in force; PIE's probability, DualPI2's p, SFB's mean one
+        /// RED's maximum probability in force; PIE's probability; DualPI2's p; the mean of SFB's
+        /// probabilities
         probability: Option<f64> | "the discipline has none",
         /// RED's average queue; adt's throughput estimate, bit/s
         average: Option<f64> | "the discipline has none",
-        /// flows with packets, of fq_codel, fq_pie, fq, and the simulator's cake and sfq
+        /// flows with packets queued; for fq_codel, fq_pie, fq, and the simulator's cake and sfq
         flows: Option<f64> | "the discipline has none",
         /// dualpi2: how long the oldest packet of its queue C has waited at t_ns
         classic_delay_ns: Option<f64> | "the discipline has no such queue",
         /// dualpi2: how long the oldest packet of its queue L has waited at t_ns
         l4s_delay_ns: Option<f64> | "the discipline has no such queue",
-        /// in the driver's ring at t_ns, the one in transmission too
+        /// packets in the driver's ring at t_ns, including the one in transmission
         ring_packets: Option<u64> | NO_RING,
-        /// in the driver's ring at t_ns, as the discipline counts bytes
+        /// bytes in the driver's ring at t_ns, as the discipline counts them
         ring_bytes: Option<u64> | NO_RING,
         /// BQL's limit at t_ns
         bql_limit_bytes: Option<u64> | "no BQL",
@@ -63,54 +64,55 @@ tables! {
         /// the flow
         flow: FlowId,
         /// congestion window
-        cwnd_bytes: Option<u64> | "not TCP, or a program's",
+        cwnd_bytes: Option<u64> | "not TCP, or a flow of programs",
         /// slow-start threshold
-        ssthresh_bytes: Option<u64> | "unlimited, not TCP, or a program's",
+        ssthresh_bytes: Option<u64> | "unlimited, not TCP, or a flow of programs",
         /// smoothed RTT (RFC 6298)
-        srtt_ns: Option<u64> | "no sample yet, not TCP, or a program's",
-        /// sent, neither acknowledged nor marked lost
-        inflight_bytes: Option<u64> | "not TCP, or a program's",
-        /// of the application, since the start; of programs, the payload of packets that reached the
-        /// far end, repeated bytes too
+        srtt_ns: Option<u64> | "no sample yet, not TCP, or a flow of programs",
+        /// bytes sent, but neither acknowledged nor marked as lost
+        inflight_bytes: Option<u64> | "not TCP, or a flow of programs",
+        /// bytes delivered to the application since the start; for programs, the payload of packets
+        /// that reached the far end, including repeated bytes
         delivered_bytes: Option<u64> | UNSEEN,
-        /// segments sent again since the start, SYNs too
+        /// segments retransmitted since the start, including SYNs
         retransmits: Option<u64> | "the engine can't observe it, or programs without TCP",
-        /// advertised by the receiver
-        window_bytes: Option<u64> | "not TCP, or a program's",
+        /// window that the receiver advertises
+        window_bytes: Option<u64> | "not TCP, or a flow of programs",
         /// largest one-way delay of the datagrams that arrived since the last sample
-        delay_max_ns: Option<u64> | "no datagram arrived, or not known, or TCP, or programs",
+        delay_max_ns: Option<u64> | "no datagram arrived, not known, TCP, or a flow of programs",
     }
 
     /// Each request of each probe.
     probe {
-        /// when it was sent
+        /// time at which the request was sent
         t_ns: u64,
         /// the ping flow
         probe: FlowId,
-        /// its number, from 0
+        /// number of the request, from 0
         seq: u64,
-        /// from request to reply
+        /// time from request to reply
         rtt_ns: Option<u64> | "lost",
-        /// the one-way part from sender to echoer
+        /// one-way delay from the sender to the host that echoes
         forward_ns: Option<u64> | "lost on the way out, or not known",
     }
 
     /// Each packet that a queue dropped or marked, or a wire lost.
     drops {
-        /// when
+        /// time of the drop or mark
         t_ns: u64,
-        /// where
+        /// the link
         link: LinkId,
-        /// whose packet
+        /// the flow of the packet
         flow: FlowId,
-        /// limit, target, ce_threshold (and dualpi2's step), early (RED's own), forced (ns-2's and
-        /// ns-3's above max, fred's of
-        ///  greedy flows), overmemory, wire, blue (BLUE's and COBALT's at random), ack_filter (cake's; Linux's are target), police (a link's
-        ///  policer), replay (a tunnel's end, which treats it as repeated)
+        /// limit, target, ce_threshold (also dualpi2's step), early (RED's random drops), forced
+        /// (above max in ns-2's and ns-3's RED; of greedy flows in fred), overmemory, wire, blue
+        /// (random drops of BLUE and COBALT), ack_filter (cake's; on Linux these are target),
+        /// police (a link's policer), replay (a tunnel's end, which takes the packet for a
+        /// repeated one)
         cause: CauseId,
         /// 1: the packet was marked and passed; 0: it was dropped
         marked: u8,
-        /// its size
+        /// size of the packet
         bytes: u32,
     }
 
@@ -122,7 +124,7 @@ tables! {
         lower_ns: u64,
         /// start of the next bin
         upper_ns: u64,
-        /// in this bin, after the warm-up
+        /// packets in this bin, after the warm-up
         packets: u64,
     }
 
@@ -135,28 +137,28 @@ tables! {
         lower_ns: u64,
         /// start of the next bin
         upper_ns: u64,
-        /// in this bin, after the warm-up
+        /// samples in this bin, after the warm-up
         samples: u64,
     }
 
     /// Each packet that left a queue; only on request.
     packets {
-        /// when it left the queue
+        /// time at which the packet left the queue
         t_ns: u64,
         /// the link
         link: LinkId,
         /// the flow
         flow: FlowId,
-        /// from enqueue to dequeue
+        /// time from enqueue to dequeue
         sojourn_ns: u64,
-        /// its size
+        /// size of the packet
         bytes: u32,
     }
 
     /// The headers of each packet that left a queue; only on request. Sequence numbers count bytes
     /// from 0 for a connection's SYN, so the first byte of data is 1.
     headers {
-        /// when it left the queue
+        /// time at which the packet left the queue
         t_ns: u64,
         /// the link
         link: LinkId,
@@ -168,27 +170,28 @@ tables! {
         connection: u32,
         /// IP's protocol number: 1 ICMP, 6 TCP, 17 UDP
         protocol: u32,
-        /// of the IP packet
+        /// size of the IP packet
         bytes: u32,
-        /// behind the headers
+        /// bytes behind the headers
         payload_bytes: u32,
-        /// DSCP above, ECN below
+        /// DS field: the DSCP in the upper six bits, ECN in the lower two
         ds: u32,
-        /// of its first byte; for packets other than TCP's a running number, 0 for a program's
+        /// sequence number of the first byte; for packets other than TCP's a running number, 0 for
+        /// a program's
         seq: u32,
-        /// next byte expected
+        /// sequence number of the next byte expected
         ack: Option<u64> | NOT_TCP,
-        /// AE, CWR, ECE, URG, ACK, PSH, RST, SYN, FIN, from 256 down
+        /// sum of the flags: AE 256, CWR 128, ECE 64, URG 32, ACK 16, PSH 8, RST 4, SYN 2, FIN 1
         flags: Option<u64> | NOT_TCP,
-        /// receive window as the header has it, before its scale
+        /// receive window in the header, before scaling
         window: Option<u64> | "not TCP, or the model has none",
         /// TSval, ms
         tsval: Option<u64> | NO_OPTION,
         /// TSecr, ms
         tsecr: Option<u64> | NO_OPTION,
-        /// largest segment, of a SYN
+        /// in a SYN: the largest segment
         mss: Option<u64> | NO_OPTION,
-        /// power of two of the window's scale, of a SYN
+        /// in a SYN: the shift of the window scale option
         scale: Option<u64> | NO_OPTION,
         /// 1 in a SYN that permits SACKs
         sack_permitted: Option<u64> | NO_OPTION,
@@ -220,51 +223,50 @@ tables! {
     links {
         /// the link
         link: LinkId,
-        /// offered to the queue, after the warm-up
+        /// packets that arrived at the queue, after the warm-up
         arrived_packets: Option<u64> | UNSEEN,
-        /// offered to the queue
+        /// bytes of the packets that arrived at the queue
         arrived_bytes: Option<u64> | UNSEEN,
-        /// that left the queue
+        /// packets that left the queue
         sent_packets: Option<u64> | UNSEEN,
-        /// that left the queue, as the discipline counts bytes
+        /// bytes that left the queue, as the discipline counts them
         sent_bytes: Option<u64> | UNSEEN,
-        /// whose transmission began, framing included
+        /// bytes whose transmission began, including framing
         wire_bytes: Option<u64> | UNSEEN,
-        /// by the queue
+        /// packets dropped by the queue
         dropped_packets: Option<u64> | UNSEEN,
-        /// by the queue
+        /// packets marked by the queue
         marked_packets: Option<u64> | UNSEEN,
-        /// by the wire, or by a tunnel's end, after the queue
+        /// packets lost after the queue, on the wire or at a tunnel's end
         lost_packets: Option<u64> | UNSEEN,
-        /// over all packets that left
+        /// sum of the sojourn times of all packets that left
         sojourn_sum_ns: Option<f64> | UNSEEN,
-        /// the largest
+        /// largest sojourn time
         sojourn_max_ns: Option<u64> | UNSEEN,
-        /// mean over time
+        /// backlog, mean over time
         backlog_mean_packets: Option<f64> | UNSEEN,
-        /// mean over time
+        /// backlog, mean over time
         backlog_mean_bytes: Option<f64> | UNSEEN,
-        /// the largest
+        /// largest backlog
         backlog_max_packets: Option<u64> | UNSEEN,
-        /// the largest
+        /// largest backlog
         backlog_max_bytes: Option<u64> | UNSEEN,
         /// time spent transmitting
         busy_ns: Option<u64> | UNSEEN,
-        /// the bits that the link could have carried in measured_ns, at the slower of its rate and
-        /// its
-        ///  shaper's
+        /// bits that the link could have carried in measured_ns, at the slower of its rate and its
+        /// shaper's
         capacity_bits: Option<f64> | "unlimited",
         /// duration minus warm-up
         measured_ns: Option<u64> | UNSEEN,
-        /// whose last bit left the driver's ring
+        /// packets whose last bit left the driver's ring
         ring_sent_packets: Option<u64> | NO_RING,
-        /// over them, from the queue to the last bit on the wire
+        /// sum over these packets of the time from leaving the queue to the last bit on the wire
         ring_sojourn_sum_ns: Option<f64> | NO_RING,
-        /// the largest
+        /// largest such time
         ring_sojourn_max_ns: Option<u64> | NO_RING,
-        /// mean over time of the packets in the ring
+        /// packets in the ring, mean over time
         ring_mean_packets: Option<f64> | NO_RING,
-        /// the largest
+        /// most packets in the ring
         ring_max_packets: Option<u64> | NO_RING,
         /// BQL's limit at the end
         bql_limit_bytes: Option<u64> | "no BQL",
@@ -274,33 +276,33 @@ tables! {
     flows {
         /// the flow
         flow: FlowId,
-        /// after the warm-up, retransmissions included
+        /// packets sent after the warm-up, including retransmissions
         sent_packets: Option<u64> | UNSEEN,
-        /// after the warm-up
+        /// bytes of these packets
         sent_bytes: Option<u64> | UNSEEN,
-        /// that reached the far end
+        /// packets that reached the far end
         received_packets: Option<u64> | UNSEEN,
-        /// of the application, after the warm-up; of programs, the payload of packets that reached
-        /// the far end, repeated bytes too
+        /// bytes delivered to the application after the warm-up; for programs, the payload of
+        /// packets that reached the far end, including repeated bytes
         delivered_bytes: Option<u64> | UNSEEN,
         /// data packets that a queue or a wire dropped
         lost_packets: Option<u64> | UNSEEN,
-        /// segments sent again, SYNs too
+        /// retransmitted segments, including SYNs
         retransmits: Option<u64> | "the engine can't observe it, or programs without TCP",
         /// retransmission timeouts
         timeouts: Option<u64> | UNSEEN,
         /// entries into fast recovery
         fast_recoveries: Option<u64> | UNSEEN,
-        /// over all samples
+        /// sum of all samples
         rtt_sum_ns: Option<f64> | UNSEEN,
         /// number of samples
         rtt_samples: Option<u64> | UNSEEN,
-        /// the least
+        /// least sample
         rtt_min_ns: Option<u64> | "no sample",
-        /// the largest; 0 without a sample
+        /// largest sample; 0 if there is none
         rtt_max_ns: Option<u64> | UNSEEN,
-        /// of a full packet through empty queues, each link at its fastest; or of a shorter packet,
-        ///  if less
+        /// RTT of a full packet through empty queues, each link at its fastest; or of a shorter
+        /// packet, if that is less
         base_rtt_ns: Option<u64> | "a link on the path never sends it",
     }
 
@@ -309,11 +311,11 @@ tables! {
     transfers {
         /// the flow
         flow: FlowId,
-        /// first data sent; the request written
+        /// time at which the first data were sent; for requests, at which the request was written
         start_ns: u64,
-        /// last acknowledgement received; the whole answer received
+        /// time of the last acknowledgement; for requests, of the last byte of the answer
         end_ns: u64,
-        /// of the application; of the answer
+        /// bytes of the application; for requests, of the answer
         bytes: u64,
     }
 
@@ -324,7 +326,7 @@ tables! {
         events: Option<u64> | UNSEEN,
         /// data packets delivered, over the whole run
         packets: Option<u64> | UNSEEN,
-        /// most packets in flight or queued at once, as the engine's windows of time count them
+        /// most packets in flight or queued at once, counted at the engine's windows of time
         peak_entries: Option<u64> | UNSEEN,
     }
 }

@@ -101,7 +101,7 @@ impl Histogram {
 
     #[cold]
     fn grow_and_count(&mut self, index: usize) {
-        // Whole octaves at a time, so that growth is rare.
+        // The range grows by whole powers of two, so that growth is rare.
         let octave = 1 << PER_OCTAVE_BITS;
         if self.counts.is_empty() {
             self.first = index / octave * octave;

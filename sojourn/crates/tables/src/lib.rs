@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_may_be_missing_says_what_that_means() {
+    fn each_column_that_may_be_null_has_the_meaning_of_null() {
         for table in ALL {
             assert!(!table.about.is_empty() && !table.about.contains('\n'), "{}", table.name);
             for column in table.columns {

@@ -414,7 +414,7 @@ fn gred_s_line_stands_for_its_virtual_queues_and_filters() {
 }
 
 #[test]
-fn what_a_shaper_has_below_it_is_told_the_kernel_in_bytes() {
+fn the_kernel_gets_a_shaper_s_sizes_in_bytes() {
     let pie = parse("pie target 20ms limit 300 ecn").packed_options().expect("in bytes");
     // struct nlattr for each: length, number, value.
     let expected: &[u16] = &[
@@ -449,7 +449,7 @@ fn what_a_shaper_has_below_it_is_told_the_kernel_in_bytes() {
 }
 
 #[test]
-fn what_nobody_said_of_dualpi2_is_the_kernel_s_default_in_the_simulator() {
+fn omitted_words_of_dualpi2_have_the_kernel_s_defaults_in_the_simulator() {
     let of = |words: &str| match parse(words).params() {
         Some(qdisc::Params::DualPi2(qdisc::DualPi2Params::Linux(params))) => params,
         other => panic!("{words}: {other:?}"),
@@ -561,7 +561,7 @@ fn a_red_without_sizes_takes_what_tc_red_recommends_for_its_rate() {
 }
 
 #[test]
-fn what_a_discipline_holds_at_most_is_known_where_it_is_not_said() {
+fn the_default_limit_of_each_discipline_is_known() {
     let held = ["fq", "fq limit 50", "sfq", "cake", "bfifo limit 150000", "prio", "ets bands 2"]
         .map(|words| parse(words).packets());
     assert_eq!(held, [10_000, 50, 127, 10_240, 101, 3_000, 2_000]);
@@ -687,7 +687,7 @@ fn link_layers_have_cake_s_overheads() {
 }
 
 #[test]
-fn what_people_call_a_line_has_a_hint_that_can_be_read() {
+fn common_names_of_lines_have_hints_that_can_be_parsed() {
     for (word, layer) in [
         ("cable", "docsis"),
         ("Fibre", "ethernet"),
@@ -834,7 +834,7 @@ fn linux_s_command_spells_everything_out_and_adds_nothing_to_what_linux_alone_ha
 }
 
 #[test]
-fn netlink_is_told_what_tc_would_tell_it() {
+fn the_netlink_attributes_equal_those_that_tc_sends() {
     // cake_mq's RTT and target, us: the target is a twentieth, but at least one.
     let packed = parse("cake_mq rtt 10us").packed_options().expect("by netlink");
     let attribute = |number: u8, us: u8| [8, 0, number, 0, us, 0, 0, 0];
@@ -884,7 +884,7 @@ fn simulated_cake(words: &str) -> CakeParams {
 }
 
 #[test]
-fn what_cake_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
+fn omitted_words_of_cake_have_linux_s_defaults_in_the_simulator() {
     let usual = CakeParams {
         bandwidth: None,
         rtt_ns: 100_000_000,
@@ -1058,7 +1058,7 @@ fn tbf_s_words_may_be_as_short_as_tc_takes_them() {
 }
 
 #[test]
-fn what_prio_s_words_leave_open_is_tc_s_choice_in_the_simulator() {
+fn omitted_words_of_prio_have_tc_s_defaults_in_the_simulator() {
     let usual = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
     let prio = |bands, priomap| Params::Prio(PrioParams { bands, priomap, limit: 1000 });
     let mut priomap = usual;
@@ -1073,7 +1073,7 @@ fn what_prio_s_words_leave_open_is_tc_s_choice_in_the_simulator() {
 }
 
 #[test]
-fn what_sfb_s_words_leave_open_is_tc_s_choice_in_the_simulator() {
+fn omitted_words_of_sfb_have_tc_s_defaults_in_the_simulator() {
     let usual = SfbParams {
         limit: 1000,
         rehash_ms: 600_000,
@@ -1103,7 +1103,7 @@ fn what_sfb_s_words_leave_open_is_tc_s_choice_in_the_simulator() {
 }
 
 #[test]
-fn what_choke_s_words_leave_open_is_tc_s_choice_in_the_simulator() {
+fn omitted_words_of_choke_have_tc_s_defaults_in_the_simulator() {
     let usual = ChokeParams {
         limit: 1000,
         min: 83,
@@ -1140,7 +1140,7 @@ fn what_choke_s_words_leave_open_is_tc_s_choice_in_the_simulator() {
 }
 
 #[test]
-fn what_ets_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
+fn omitted_words_of_ets_have_linux_s_defaults_in_the_simulator() {
     let map = |given: &[u8], last: u8| {
         let mut map = [last; 16];
         map[..given.len()].copy_from_slice(given);
@@ -1204,7 +1204,7 @@ fn tbf_s_link_layer_is_what_a_packet_is_charged() {
 }
 
 #[test]
-fn what_hhf_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
+fn omitted_words_of_hhf_have_linux_s_defaults_in_the_simulator() {
     let usual = HhfParams {
         limit: 1000,
         quantum: None,
@@ -1236,7 +1236,7 @@ fn what_hhf_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
 }
 
 #[test]
-fn what_fq_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
+fn omitted_words_of_fq_have_linux_s_defaults_in_the_simulator() {
     let usual = FqParams {
         limit: 10_000,
         flow_limit: 100,
@@ -1283,7 +1283,7 @@ fn what_fq_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
 }
 
 #[test]
-fn what_sfq_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
+fn omitted_words_of_sfq_have_linux_s_defaults_in_the_simulator() {
     let usual = SfqParams {
         limit: 127,
         perturb: 0,
@@ -1360,7 +1360,7 @@ fn every_choice_of_cake_is_the_simulator_s() {
 }
 
 #[test]
-fn a_usage_shows_what_must_be_said_without_brackets() {
+fn a_usage_shows_required_words_without_brackets() {
     let choke = record("choke").expect("there is one");
     let usage = choke.usage(&choke.grammars[0]);
     let shown = "choke limit PACKETS bandwidth RATE [min PACKETS] [max PACKETS]";

@@ -1,21 +1,21 @@
 //! An end that sends and receives data: a sender and a receiver of one connection.
 //!
 //! Each direction of the data has its own `Sender` and `Receiver`, as if it were alone. The two
-//! directions share packets and three facts:
+//! directions depend on each other in three ways:
 //!
-//! - A segment with data carries the acknowledgement of the other direction. A pending ACK needs no
-//!   packet of its own then.
-//! - Data that leaves within the ato of an arrival begins the ping-pong mode: the receiver expects
-//!   that data will carry its ACKs (tcp_event_data_sent).
-//! - The sender's SRTT and RTO are those of the receiver, which delays ACKs by them.
+//! - A segment with data also carries the acknowledgement of the other direction. A pending ACK then
+//!   needs no separate packet.
+//! - If an end sends data within its ato (the delayed-ACK timeout) of an arrival, ping-pong mode
+//!   begins: its receiver expects that data will carry its ACKs (tcp_event_data_sent).
+//! - The receiver uses the SRTT and RTO of the same end's sender to decide how long it delays ACKs.
 //!
-//! The end that connects does so with its sender, and the other end answers with its receiver. The
-//! other two parts learn from them that the connection is established.
+//! In the handshake the connecting end uses its sender, and the other end its receiver. These two
+//! parts then inform the other sender and receiver that the connection is established.
 //!
 //! Source: RFC 9293 §3.8.6.3; Linux net/ipv4/tcp_input.c and tcp_output.c, whose functions the
-//! comments name. Deviations: an ACK that a segment causes is decided before the data that its own
-//! acknowledgement allows leaves. Small segments that wait together count as full ones when the
-//! receiver decides whether an ACK is due.
+//! comments name. Deviations: when a segment arrives, the receiver decides whether it causes an ACK
+//! before the sender sends the data that the segment's own acknowledgement allows. Small segments
+//! that wait together count as full ones when the receiver decides whether an ACK is due.
 
 use crate::{AckSegment, Acked, Receiver, Segment, Sender, TcpParams};
 use units::{Rng, Time};

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_left_before_is_lost_once_it_had_an_rtt_and_the_window() {
+    fn an_earlier_segment_is_lost_after_an_rtt_and_the_reordering_window() {
         let rack = rack();
         let detect = |seq, sent, window, now| {
             rack.detect_loss(seq, at(sent), Span::from_millis(window), at(now))
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_left_in_one_microsecond_left_in_the_order_of_sequence_numbers() {
+    fn segments_sent_in_one_microsecond_are_ordered_by_sequence_number() {
         let mut rack = Rack::new();
         rack.update(5, Time(10_000_900), false, None, Time(110_000_100));
         let detect = |seq| rack.detect_loss(seq, Time(10_000_100), Span::ZERO, Time(110_000_100));

@@ -177,12 +177,12 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_of_nanoseconds_is_exact() {
+    fn a_clock_with_ticks_of_a_nanosecond_is_exact() {
         assert_eq!(TimerWheel::new(1).expiry(Time(12_345), Span::from_secs(9)), Time(12_345));
     }
 
     #[test]
-    fn what_comes_between_two_ticks_waits_for_the_next() {
+    fn work_between_two_ticks_waits_for_the_next() {
         let wheel = TimerWheel::new(4_000_000);
         let mut at = ms(41);
         assert!(!wheel.has_expired(&mut at, Span::from_millis(40), ms(40)));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alarm_counts_whole_ticks_and_one() {
+    fn a_timer_expires_a_tick_after_the_whole_ticks_of_its_delay() {
         for (set, span, expiry) in
             [(1, 40, 44), (3, 38, 44), (4, 40, 48), (5, 300, 320), (8, 444, 480)]
         {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alarm_set_as_one_goes_off_is_a_tick_less_ahead() {
+    fn a_timer_set_while_another_expires_is_a_tick_less_ahead() {
         // 2016 ms are 504 ticks: from there on the wheel's steps are 256 ms, and from 4032 ticks on
         // 2048 ms.
         for (set, span, from_outside, from_within) in [
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alarm_is_set_for_one_thing_at_a_time() {
+    fn the_timer_has_one_purpose_at_a_time() {
         let mut timer = RetransmitTimer::new(TimerWheel::new(1));
         assert!(!timer.is_armed());
         timer.arm(Pending::Retrans, ms(0), Span::from_millis(10));

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_outstanding_keeps_its_times_however_the_window_grows() {
+    fn outstanding_segments_keep_their_times_however_the_window_grows() {
         let mut sent = XmitTimes::new();
         let (mut una, mut nxt) = (0, 0);
         for round in 0..200 {

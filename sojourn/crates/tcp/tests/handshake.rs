@@ -121,7 +121,7 @@ fn an_answer_that_was_lost_leaves_what_the_first_syn_agreed_on() {
 }
 
 #[test]
-fn a_second_answer_is_acknowledged_and_means_nothing_else() {
+fn a_repeated_syn_ack_is_acknowledged_and_has_no_other_effect() {
     let (mut sender, mut receiver) = (Sender::new(&params(), None), Receiver::new(&params()));
     let syn = burst(&mut sender, at(0))[0];
     let answer = greeting(&mut receiver, &syn, at(0));
@@ -189,7 +189,7 @@ fn is_quick_after(pause_ms: u64, again: bool) -> bool {
 }
 
 #[test]
-fn of_an_answer_that_was_sent_again_the_echo_tells_the_rtt_by_which_pauses_are_judged() {
+fn the_rtt_of_a_repeated_syn_ack_comes_from_its_echo() {
     // 80 ms: an RTO of 280 ms. 1080 ms, since the echo is the first SYN-ACK's: an RTO of 3240 ms.
     let quick = |again| [250, 300, 3200, 3300].map(|pause| is_quick_after(pause, again));
     assert_eq!(quick(false), [false, true, true, true]);

@@ -589,7 +589,7 @@ p.timers.min_rto_ns = 1_000_000_000;
     }
 
     #[test]
-    fn what_is_outstanding_when_the_application_stops_is_delivered(
+    fn segments_outstanding_at_the_stop_are_delivered(
         params in params(), channel in channel(1_000), after in 0..2_000usize
     ) {
         let mut world = World::new(params, None, channel);
@@ -661,7 +661,7 @@ proptest! {
 }
 
 #[test]
-fn with_ecn_every_congestion_control_is_marked_and_hears_of_it() {
+fn with_ecn_every_congestion_control_is_marked_and_gets_the_echoes() {
     for &congestion in CongestionKind::ALL {
         for (accecn, handshake) in [(false, false), (false, true), (true, false), (true, true)] {
             if congestion.needs_accecn() && !accecn {

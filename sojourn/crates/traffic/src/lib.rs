@@ -14,7 +14,7 @@ pub use pace::{Pace, PacedWriter};
 use serde::{Deserialize, Serialize};
 use units::{Rate, Rng, Span, Time};
 
-/// A law from which a number is drawn each time one is needed.
+/// A probability distribution from which a number is drawn each time one is needed.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "law", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Draw {

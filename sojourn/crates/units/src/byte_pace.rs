@@ -20,7 +20,7 @@ impl BytePace {
         loop {
             let scaled = 1_000_000_000u128 << pace.shift;
             pace.factor = (scaled / rate) as u64;
-            // The factor has 32 bits, or 10⁹ · 2ⁿ has all of its 64.
+            // Stops when the factor has 32 bits, or when 10⁹ · 2ⁿ fills 64 bits.
             if pace.factor >> 31 & 1 == 1 || scaled >> 63 == 1 {
                 return pace;
             }
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn what_divides_is_exact_and_the_rest_is_rounded_down() {
+    fn whole_quotients_are_exact_and_others_are_rounded_down() {
         assert_eq!(BytePace::new(8_000_000).time(1500), 1_500_000, "a byte takes a microsecond");
         // 1500 bytes at 10 Gbit/s take 1.2 µs, minus the error of the factor's last bit.
         assert!((1199..=1200).contains(&BytePace::new(10_000_000_000).time(1500)));

@@ -88,7 +88,7 @@ impl Span {
     }
 }
 
-/// The whole part of a number from 0 to 2^63, as a processor converts it: in one instruction, where
+/// The whole part of a number from 0 to 2^63. The processor converts it in one instruction, where
 /// `as u64` takes ten. A smaller number returns 0, a greater one 2^63 - 1.
 #[inline(always)]
 pub fn whole(number: f64) -> u64 {

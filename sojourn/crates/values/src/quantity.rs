@@ -1,7 +1,7 @@
 //! Quantities as people write them, "20 Mbit/s", "5 ms", "50 kB", "0.1 %", and as the engine counts
 //! them.
 //!
-//! Inside there are only integers: nanoseconds, bit/s, bytes; a probability is a fraction. Text is
+//! The engine counts in integers: nanoseconds, bit/s, bytes; a probability is a fraction. Text is
 //! parsed exactly, in decimal, so 0.1 ms is exactly 100000 ns; a value finer than the unit of
 //! counting is refused rather than rounded. Each `parse_` has a `format_` that writes the shortest
 //! text that reads back as the same value.

@@ -74,9 +74,9 @@ pub fn printable(c: char) -> bool {
     behind.escape_debug().nth(1) == Some(c)
 }
 
-/// The most similar known word, if one is similar enough; of equally similar words the last by
-/// alphabet. Similar enough means that at least half of the letters of both are in common runs
-/// (Ratcliff and Obershelp's measure).
+/// The most similar known word, if one is similar enough; among equally similar words the last in
+/// alphabetical order. Similar enough means that at least half of the letters of both are in common
+/// runs (Ratcliff and Obershelp's measure).
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted: Vec<char> = word.to_ascii_lowercase().chars().take(40).collect();
     let mut best: Option<(f64, String, &'a str)> = None;
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_quoted_stays_on_one_line() {
+    fn quoted_text_stays_on_one_line() {
         assert_eq!(quoted("a\nb"), r"'a\nb'");
         assert_eq!(quoted("it's"), r#""it's""#);
         assert_eq!(quoted("\u{1}é\u{200b}"), r"'\x01é\u200b'");

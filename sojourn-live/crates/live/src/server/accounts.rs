@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn accounts_that_are_over_and_nobodys_are_forgotten() {
+    fn expired_and_unused_accounts_are_removed() {
         let mut accounts = Accounts::default();
         let held = accounts.of("192.0.2.1".parse().unwrap(), 0);
         for i in 1..MANY as u32 {

@@ -522,7 +522,7 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
-    fn one_who_is_gone_without_a_word_is_let_go() {
+    fn a_client_that_vanished_is_disconnected() {
         // Half-open: the client's end never signals that it is gone.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let far = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_bears_the_field_that_is_asked_for_and_says_which_came() {
+    fn a_reply_has_the_requested_field_and_reports_the_received_one() {
         let known = known();
         let marked = Marked { number: 3, token: 7, reply_ds: 0xb9, request_ds: None };
         let bytes = marked.write();
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gets_more_than_his_share_of_a_second() {
+    fn no_client_gets_more_than_its_share_in_a_second() {
         let known = known();
         let got = (0..3000)
             .filter(|&i| reply(&known, &request(7, i), HERE, SECOND + 5).is_some())

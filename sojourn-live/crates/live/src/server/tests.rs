@@ -198,7 +198,7 @@ fn an_upload_is_counted_from_the_first_byte_behind_the_first_line() {
 }
 
 #[test]
-fn what_is_more_than_the_caps_is_refused_in_words() {
+fn requests_above_the_limits_are_refused_with_a_message() {
     let caps = Caps { seconds: 10, bytes: 3_000_000, streams: 2, clients: 1 };
     serving(caps, |address| {
         let (mut connection, token) = Connection::hello(address);
@@ -265,7 +265,7 @@ fn download(
 }
 
 #[test]
-fn what_a_source_has_had_counts_against_its_next_sessions() {
+fn used_seconds_and_bytes_count_for_the_client_s_next_sessions() {
     let ask = |connection: &mut Connection| {
         connection.ask(json!({"do": "ask", "streams": 1, "seconds": 1, "congestion": null}))
     };
@@ -324,7 +324,7 @@ fn no_source_locks_the_others_out() {
 }
 
 #[test]
-fn words_about_loads_that_can_not_be_are_answered() {
+fn impossible_loads_are_refused_with_a_hint() {
     serving(Caps::default(), |address| {
         let (mut connection, token) = Connection::hello(address);
         assert!(refusal(&connection.ask(json!({"do": "go", "load": 9}))).contains("no load 9"));
@@ -345,7 +345,7 @@ fn words_about_loads_that_can_not_be_are_answered() {
 }
 
 #[test]
-fn a_server_with_a_secret_lets_in_only_who_proves_to_have_it() {
+fn a_server_with_a_secret_accepts_only_clients_that_prove_to_have_it() {
     let reports = serving_with("correct horse", Caps::default(), |address| {
         let hello = json!({"do": "hello", "version": VERSION});
         let prove = |word: &str, nonce: &Value| {
@@ -433,7 +433,7 @@ fn strangers_get_nothing() {
 }
 
 #[test]
-fn a_client_that_goes_away_makes_room_and_once_is_once() {
+fn a_client_that_leaves_frees_its_place_once() {
     let caps = Caps { clients: 1, ..Caps::default() };
     serving(caps, |address| {
         for _ in 0..3 {
@@ -491,7 +491,7 @@ impl Owner for Patient {
 }
 
 #[test]
-fn one_who_never_says_what_he_is_is_let_go() {
+fn a_connection_that_never_identifies_itself_is_closed() {
     serving(Caps::default(), |address| {
         let mut silent = Connection::with(address);
         silent.stream.write_all(b"{\"do\":").unwrap();
@@ -556,7 +556,7 @@ fn utterance() -> impl Strategy<Value = Vec<u8>> {
 }
 
 #[test]
-fn garbage_at_every_door_neither_breaks_nor_stops_it() {
+fn garbage_at_every_port_neither_breaks_nor_stops_the_server() {
     let caps = Caps { seconds: 5, bytes: 1_000_000, streams: 4, clients: 3 };
     let reports = serving(caps, |address| {
         let config = ProptestConfig { cases: 150, ..ProptestConfig::default() };

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn few_exchanges_tell_the_offset_and_no_drift() {
+    fn few_exchanges_give_an_offset_but_no_drift() {
         assert_eq!(Offset::fit(&[]), None);
         let offset = Offset::fit(&[exchange(SECOND, MS, MS)]).unwrap();
         assert_eq!((offset.drift, offset.samples), (0.0, 1));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drift_is_told_over_five_seconds_and_is_that_of_quartz() {
+    fn a_drift_is_estimated_from_five_seconds_on_and_bounded_like_a_quartz_clock_s() {
         let drift = |later: Exchange| Offset::fit(&[exchange(0, MS, MS), later]).unwrap().drift;
         assert_eq!(drift(exchange(5 * SECOND - 1, MS, MS)), 0.0);
         assert!((drift(exchange(5 * SECOND, MS, MS)) - 50e-6).abs() < 1e-9);

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kinds_are_told_from_the_root_down() {
+    fn the_kinds_are_listed_from_the_root_down() {
         let qdisc = |kind: &str, parent| Qdisc { kind: kind.into(), parent, ..Qdisc::default() };
         let all = [
             qdisc("fq_codel", 0x10001),

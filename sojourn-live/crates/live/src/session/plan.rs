@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_is_refused_with_its_place() {
+    fn impossible_settings_are_refused_with_their_place() {
         let cases = [
             ("/phases", json!([]), "phases: the list is empty"),
             ("/phases/1/duration_ns", json!(5), "phases[1].duration_ns: 5 is not between"),

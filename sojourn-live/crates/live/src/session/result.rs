@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_request_was_lost_is_told_by_later_echoes_and_at_the_end() {
+    fn later_echoes_and_the_end_show_where_a_request_was_lost() {
         // 1 was lost forward, 2 backward, 4 and 5 forward, 6 backward.
         let samples = [
             reply(0, 0b1),
@@ -524,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_overtaken_was_heard() {
+    fn an_overtaken_request_counts_as_received() {
         let samples = [reply(1, 0b10), reply(2, 0b110), lost_one(0)];
         let received = ReceivedRequests::of(&samples.iter().collect::<Vec<_>>(), None);
         assert_eq!(received.arrived(0), Some(true));
@@ -534,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_of_which_one_is_unknown_have_no_direction() {
+    fn losses_have_no_direction_if_one_of_them_is_unknown() {
         let request = |arrived| Request { sent: 0, sequence: 0, rtt: None, forward: None, arrived };
         let all = [request(Some(true)), request(Some(false)), request(Some(false))];
         assert_eq!(lost(all.iter()), (3, Some(2), Some(1)));
@@ -549,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ecn_told_is_of_the_streams_whose_samples_say_it() {
+    fn ecn_counts_come_only_from_streams_that_report_them() {
         let stream = |ecn, delivered, marked| {
             let row =
                 crate::load::Row { ecn, delivered, marked, ..crate::load::Row::from([-1; 17]) };

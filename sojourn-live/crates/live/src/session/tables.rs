@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_of_which_neither_end_has_samples_says_nothing() {
+    fn a_load_without_samples_at_either_end_has_no_results() {
         let (ours, theirs) = (Vec::new(), Vec::new());
         let pair = Pair { phase: 1, direction: Direction::Up, ours, theirs };
         let (streams, acked) = streams(&pair, 1, None, 100);

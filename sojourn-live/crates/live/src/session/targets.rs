@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_target_is_probed_once_and_what_is_not_there_is_said() {
+    fn a_target_is_probed_once_and_missing_ones_are_reported() {
         let (names, notes) =
             resolve_targets(&[(How::Udp, "server", ""), (How::Udp, "127.0.0.1", "x")]);
         assert!(names.unwrap_err().problem.contains("only the server"));

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_gone_down_a_step_lies_above_longer_ones_as_in_linux() {
+    fn a_queue_moved_down_one_step_may_lie_above_longer_ones_as_in_linux() {
         // Queue 3 is below 1, and 1 below 0.
         let mut all = All([10, 9, 0, 8]);
         let mut heap = Heap::default();

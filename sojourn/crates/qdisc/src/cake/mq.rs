@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_with_a_packet_now_and_then_counts_as_one_with_a_backlog() {
+    fn a_queue_with_an_occasional_packet_counts_as_one_with_a_backlog() {
         // 40 bytes of queue 1 every 150 us: it uses a quarter of a third of the rate.
         let mut q = mq(4, 200, &[0, 1]);
         send(&mut q, 0, 60, 0);

@@ -392,7 +392,7 @@ fn wash_clears_the_codepoint_when_it_has_been_read_and_keeps_ecn() {
 }
 
 #[test]
-fn what_is_dropped_counts_against_the_rate_where_it_has_come_over_the_line() {
+fn with_ingress_dropped_packets_count_in_the_rate() {
     let held = |ingress| {
         let mut cake = cake(&CakeParams { ingress, ..params() });
         let mut verdicts = Vec::new();
@@ -462,7 +462,7 @@ fn the_last_packet_of_a_queue_is_sent_where_the_law_drops_it() {
 }
 
 #[test]
-fn what_the_filter_or_the_memory_drops_counts_against_the_rate_where_it_has_come_over_the_line() {
+fn with_ingress_drops_of_the_filter_and_the_memory_limit_count_in_the_rate() {
     let charged = |ingress| {
         let now = Time(1_000 * MS);
         let acks = AckFilterMode::AckFilterAggressive;
@@ -483,7 +483,7 @@ fn what_the_filter_or_the_memory_drops_counts_against_the_rate_where_it_has_come
 }
 
 #[test]
-fn where_a_drop_spends_the_turn_the_next_flow_s_packet_leaves() {
+fn if_a_drop_uses_up_the_turn_the_next_flow_s_packet_leaves() {
     let own_leaves = |ingress| {
         let mut cake = cake(&CakeParams { ingress, ..params() });
         let mut verdicts = Vec::new();
@@ -503,7 +503,7 @@ fn where_a_drop_spends_the_turn_the_next_flow_s_packet_leaves() {
 }
 
 #[test]
-fn what_comes_over_the_line_may_wait_two_packets_of_each_flow() {
+fn received_packets_may_wait_for_two_packets_of_each_flow() {
     // Eight flows with three half packets each wait 14.5 ms. Two full packets of each take 19.4 ms,
     // one takes 9.7 ms.
     let dropped = |ingress| {

@@ -250,7 +250,7 @@ fn a_step_in_packets_counts_what_a_packet_leaves_behind() {
 }
 
 #[test]
-fn the_step_drops_who_can_not_be_marked() {
+fn the_step_drops_packets_that_can_not_be_marked() {
     let mut played = Played::linux(&linux());
     played.arrive(Side::L, Ecn::NotEct, 5, SECOND);
     assert_eq!(played.leave(SECOND), Some((0, Ecn::NotEct)));
@@ -267,7 +267,7 @@ fn the_classic_queue_has_no_step() {
 }
 
 #[test]
-fn the_limit_refuses_what_comes() {
+fn the_limit_refuses_arriving_packets() {
     let mut played = Played::linux(&LinuxDualPi2Params { limit: 3, ..linux() });
     played.arrive(Side::L, Ecn::Ect1, 2, SECOND);
     played.arrive(Side::C, Ecn::NotEct, 3, SECOND);
@@ -335,7 +335,7 @@ fn the_credit_moves_with_packets_that_leave_and_the_other_queue_waiting_for() {
 }
 
 #[test]
-fn what_is_dropped_as_it_leaves_moves_no_credit() {
+fn a_packet_dropped_at_dequeue_moves_no_credit() {
     let mut played = Played::linux(&linux());
     played.arrive(Side::L, Ecn::NotEct, 5, SECOND);
     played.arrive(Side::C, Ecn::NotEct, 2, SECOND);
@@ -382,7 +382,7 @@ fn c_is_signalled_with_the_square_of_p_and_l_with_k_p() {
 }
 
 #[test]
-fn under_overload_ecn_saves_nobody() {
+fn under_overload_ecn_capable_packets_are_dropped_too() {
     let steady =
         LinuxDualPi2Params { step_thresh_ns: u64::MAX, tupdate_ns: u64::MAX / 2, ..linux() };
     near(signalled(&steady, Side::C, Ecn::Ect0, 0.6), (0.36, 0.0));
@@ -735,7 +735,7 @@ fn docsis_counts_what_l_sent_in_the_last_interval_alone() {
 }
 
 #[test]
-fn what_docsis_s_c_has_no_room_for_begins_its_draws_anew() {
+fn a_drop_at_docsis_s_limit_of_c_resets_its_draws() {
     let mut played = docsis_at(10_000_000, DocsisDualPi2Params { limit: Some(20), ..docsis() });
     played.come(Ecn::NotEct, 19, Time(MS));
     // p is above 0 by then, and each arrival adds to the sum that the next ones are drawn from.
@@ -761,7 +761,7 @@ impl ReplayHints for Hinted {
 }
 
 #[test]
-fn of_a_packet_that_came_marked_nobody_saw_what_was_drawn() {
+fn the_draw_for_a_packet_that_arrived_marked_is_not_observed() {
     let chance = |ecn: Ecn| {
         let mut queue = LinuxDualPi2::<Hinted>::new(&linux(), context(10));
         let mut verdicts = Vec::new();

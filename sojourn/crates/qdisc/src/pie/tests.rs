@@ -296,7 +296,7 @@ fn the_first_packet_that_can_be_hit_and_the_first_that_is_forced() {
 }
 
 #[test]
-fn between_them_the_dice_decide_with_p() {
+fn between_min_and_max_a_draw_with_p_decides() {
     let mut hits = 0;
     let mut dice = dice(None);
     for _ in 0..100_000 {
@@ -533,7 +533,7 @@ fn a_full_queue_takes_none_and_forgets_accu_prob() {
 }
 
 #[test]
-fn what_can_not_be_marked_is_dropped() {
+fn packets_that_can_not_be_marked_are_dropped() {
     let params = LinuxPieParams { ecn: true, ..linux() };
     let mut q = Pie::new(&PieParams::Linux(params.clone()), context());
     for ecn in [Ecn::Ect0, Ecn::NotEct, Ecn::Ect1, Ecn::Ce] {

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_stays_and_red_decides_about_it() {
+    fn if_the_flows_differ_the_packet_stays_and_red_decides() {
         let mut q = choke(&ChokeParams { max: 3, ..params() });
         let sent: Vec<_> = (0..5).map(|flow| send(&mut q, flow, Ecn::NotEct)).collect();
         // The average exceeds 2 at the fourth packet and 3 at the fifth, which has no match.
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_most_of_the_queue_loses_most() {
+    fn the_flow_with_most_of_the_queue_loses_most() {
         let mut q = choke(&params());
         let mut rng = Rng::new(2, "senders");
         let (mut sent, mut lost) = ([0u32; 2], [0u32; 2]);

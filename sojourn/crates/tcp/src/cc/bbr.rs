@@ -965,7 +965,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_gathered_in_the_fifth_round_trip_before_counts_no_more() {
+    fn aggregation_older_than_five_round_trips_does_not_count() {
         let mut gathered = Aggregation::default();
         let mut round = |acked| {
             gathered.update(acked, 1, 0, 1000, true);

@@ -1032,7 +1032,7 @@ mod tests {
         assert_eq!(steps, [80.0, 40.0, 20.0, 10.0, 5.0, 2.5, 1.25, 1.0]);
     }
     #[test]
-    fn what_gathers_is_a_window_at_most_and_startup_remembers_it_for_a_round_trip() {
+    fn the_ack_aggregation_allowance_is_at_most_a_window_and_in_startup_lasts_a_round_trip() {
         let remembered = |reached: bool, acked| {
             let mut bbr = converged(if reached { Phase::Cruise } else { Phase::Startup });
             (bbr.full_bw_reached, bbr.cycle_stamp) = (reached, Time(MS));
@@ -1095,7 +1095,7 @@ mod tests {
         assert_eq!([9, 10].map(grown), [12.0, 10.0]);
     }
     #[test]
-    fn what_was_not_lost_lowers_no_bound_at_the_round_s_end() {
+    fn an_undone_loss_lowers_no_bound_at_the_end_of_the_round() {
         let mut bbr = converged(Phase::Cruise);
         bbr.note_loss();
         bbr.undo(0.0, Totals::default());

@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_queued_counts_in_whole_segments() {
+    fn vegas_counts_whole_queued_segments() {
         // 38 · 5.26 = 199.9 hundredths are one segment, 38 · 5.27 = 200.3 are two. 38 · 13.15 are
         // 4.997 segments, 38 · 13.16 are 5.0008.
         for (us, cwnd) in [(105_260, 39.0), (105_270, 38.0), (113_150, 38.0), (113_160, 37.0)] {
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_queued_is_told_by_the_base_rtt_and_in_the_paper_by_the_rtt() {
+    fn linux_s_vegas_divides_by_the_base_rtt_and_the_paper_s_by_the_rtt() {
         // At three times the base RTT, two thirds of the 6 segments are queued; Linux computes 6 ·
         // 200/100 = 11.
         let params = params().with(|p| {

@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_as_long_as_the_rto_in_whole_ticks_is_none() {
+    fn a_pause_as_long_as_the_rto_in_whole_ticks_does_not_count() {
         // 20.1 + 200 ms are 56 ticks of 4 ms, rounded up.
         for (pause, quick) in [(56, false), (57, true)] {
             let mut policy = AckPolicy::new(&TcpParams::LINUX);

@@ -265,7 +265,7 @@ fn ece_stands_from_the_first_mark_until_cwr() {
 }
 
 #[test]
-fn news_of_congestion_does_not_wait_for_the_delayed_ack() {
+fn an_ecn_echo_does_not_wait_for_the_delayed_ack() {
     let mut r = receiver();
     assert_eq!(
         r.on_segment(&Segment { ecn: Ecn::Ce, ..segment(0, 0) }, Time::ZERO).map(|a| a.ece()),

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_is_acknowledged_and_changes_no_position_that_is_not() {
+    fn removing_acknowledged_ranges_changes_no_other_position() {
         let mut lengths = Lengths::new(1000, None);
         let most = 3 * REMEMBERED as u32;
         (0..most).for_each(|seq| assert_eq!(lengths.send(seq, 400, seq.saturating_sub(10)), 400));

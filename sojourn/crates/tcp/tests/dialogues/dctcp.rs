@@ -20,7 +20,7 @@ fn every_second() -> TcpParams {
 }
 
 #[test]
-fn where_marks_begin_and_end_what_was_delayed_is_told_first() {
+fn where_marks_begin_and_end_the_delayed_ack_leaves_first() {
     play_receiver(
         &every_second(),
         "
@@ -64,7 +64,7 @@ fn a_cwr_is_acknowledged_at_once_and_changes_no_state() {
 }
 
 #[test]
-fn a_mark_beyond_a_gap_is_told_with_its_sack() {
+fn a_mark_beyond_a_gap_is_reported_with_its_sack() {
     play_receiver(
         &every_second(),
         "

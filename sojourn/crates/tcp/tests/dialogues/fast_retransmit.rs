@@ -176,7 +176,7 @@ fn duplicates_of_what_was_sent_twice_cause_no_second_fast_retransmit() {
 }
 
 #[test]
-fn what_stops_is_still_sent_again_if_lost() {
+fn lost_segments_are_retransmitted_after_a_stop() {
     play(
         &reno(false),
         "

@@ -12,7 +12,7 @@ fn ledbat() -> TcpParams {
 }
 
 #[test]
-fn the_receiver_tells_how_long_the_newest_segment_was_under_way() {
+fn the_receiver_reports_the_one_way_delay_of_the_newest_segment() {
     let patient = ledbat().with(|p| {
         p.acks.quick_acks = 0;
         p.timestamps = false;
@@ -34,7 +34,7 @@ fn the_receiver_tells_how_long_the_newest_segment_was_under_way() {
 }
 
 #[test]
-fn the_others_are_not_told() {
+fn other_receivers_do_not_report_it() {
     play_receiver(
         &linux(),
         "

@@ -52,7 +52,7 @@ fn congestion_avoidance_adds_a_fraction_for_each_ack() {
 }
 
 #[test]
-fn what_is_halved_is_the_window_in_force() {
+fn a_reduction_halves_the_window_in_force() {
     // cwnd grows past window_ (10) unused; the loss halves ten, not cwnd.
     let params = ns2().with(|p| {
         p.growth.initial_window = 10;

@@ -18,7 +18,7 @@ fn prague(variant: PragueVariant) -> TcpParams {
 /// four segments take 39.608 or 41.667 µs each, those after the second ACK 29.706 or 31.250 µs. The
 /// first burst is late, since no pacing came before it, and half of its gaps is made up.
 #[test]
-fn what_the_pace_sends_in_a_quarter_of_a_millisecond_leaves_at_once() {
+fn the_segments_of_a_quarter_of_a_millisecond_of_the_pace_leave_at_once() {
     for (variant, burst, after) in
         [(PragueVariant::Linux, 5, "0.001094069"), (PragueVariant::Draft, 6, "0.001114582")]
     {

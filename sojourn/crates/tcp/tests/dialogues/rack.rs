@@ -40,7 +40,7 @@ fn a_retransmission_lost_is_found_when_something_sent_later_arrives() {
 }
 
 #[test]
-fn what_is_lost_of_a_recoverys_own_data_reduces_once_more() {
+fn losses_of_data_sent_in_a_recovery_reduce_once_more() {
     // 10 left after the loss of 0 was detected. It is lost and retransmitted before 0 arrives,
     // whose copy was lost too. The copy of 10 then proves nothing about whether the second
     // reduction was needless (Linux).
@@ -95,7 +95,7 @@ fn one_sack_and_a_quarter_of_the_least_rtt_make_a_loss() {
 }
 
 #[test]
-fn what_comes_within_the_reordering_window_was_not_lost() {
+fn a_segment_within_the_reordering_window_is_not_lost() {
     play_transfer(
         &unprobing(),
         4000,

@@ -221,7 +221,7 @@ fn after_a_pause_and_after_a_duplicate_segments_are_acknowledged_one_by_one() {
 }
 
 #[test]
-fn what_is_pushed_is_acknowledged_at_once() {
+fn a_segment_with_psh_is_acknowledged_at_once() {
     play_receiver(
         &patient(),
         "
@@ -240,7 +240,7 @@ fn what_is_pushed_is_acknowledged_at_once() {
 }
 
 #[test]
-fn while_the_window_opens_all_is_acknowledged_at_once() {
+fn while_the_window_opens_every_segment_is_acknowledged_at_once() {
     // Linux: half of 20 000 bytes less a segment. Each arriving segment adds two, up to 0.7 of the
     // buffer less the segment that has just arrived, which takes 1832.
     play_receiver(
@@ -443,7 +443,7 @@ fn quick_acks_begin_with_the_first_segment_in_order_unless_one_beyond_a_gap_was_
 }
 
 #[test]
-fn a_window_that_doubles_as_the_application_reads_is_told() {
+fn a_window_that_doubles_by_a_read_is_advertised() {
     // 100 000 bytes, half of them offered. Forty queued segments take 40 · 2304. When the gap is
     // filled none is read yet, and 9000 bytes of the window are left; then all are read.
     play_receiver(

@@ -131,7 +131,7 @@ fn a_sack_of_an_original_after_a_timeout_undoes_it() {
 }
 
 #[test]
-fn without_new_data_there_is_no_telling() {
+fn without_new_data_f_rto_can_not_decide() {
     // RFC 5682 §2.1 step 2b: the end of a transfer. The usual recovery applies.
     play_transfer(
         &stampless(),
@@ -191,7 +191,7 @@ fn a_fast_retransmit_of_what_was_late_is_undone_by_its_stamp() {
 }
 
 #[test]
-fn what_an_undo_cleared_is_not_found_lost_again() {
+fn segments_that_an_undo_unmarked_are_not_marked_lost_again() {
     // Segments overtake 0..4 by more than the reordering window. The undo clears their loss: they
     // are in flight, and later arrivals prove nothing about them.
     play(
@@ -222,7 +222,7 @@ fn what_an_undo_cleared_is_not_found_lost_again() {
 }
 
 #[test]
-fn what_an_undo_cleared_and_is_lost_waits_for_the_timer() {
+fn lost_segments_that_an_undo_unmarked_wait_for_the_timer() {
     play(
         &room(11, linux()),
         "
@@ -347,7 +347,7 @@ fn after_an_ecn_echo_nothing_is_given_back() {
 }
 
 #[test]
-fn who_believes_in_losses_sends_all_again() {
+fn a_sender_without_f_rto_retransmits_everything_after_a_timeout() {
     // The same stall without any of these mechanisms: nine of ten segments are sent twice in vain.
     play(
         &room(10, believing()),

@@ -72,7 +72,7 @@ fn without_timestamps_what_was_sent_twice_gives_no_sample_and_keeps_the_backoff(
 }
 
 #[test]
-fn timestamps_tell_the_copies_apart() {
+fn timestamps_distinguish_the_copies() {
     let params = reno(true).with(|p| p.growth.initial_window = 1);
     play(
         &params,

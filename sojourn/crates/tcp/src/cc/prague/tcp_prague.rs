@@ -744,7 +744,7 @@ mod tests {
         assert_eq!(reductions(TRANSITION - 1), [10, 5]);
     }
     #[test]
-    fn what_was_not_lost_gives_rate_and_windows_back() {
+    fn an_undo_restores_rate_and_windows() {
         let mut prague = prague();
         prague.last_srtt = 160_000;
         prague.on_congestion(&Congestion { now: Time::ZERO, signal: Signal::Loss, inflight: 0 });

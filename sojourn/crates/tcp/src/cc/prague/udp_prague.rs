@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_application_does_not_use_does_not_grow() {
+    fn a_window_that_the_application_does_not_fill_does_not_grow() {
         let mut udp = at(1e6);
         // A round trip has 13.8 segments; 6, and then 7, are in flight.
         udp.cong_control(&AckEvent { in_flight: 5, ..event(1, 0, 100) });
