@@ -26,6 +26,7 @@ from sojourn.errors import UserError
 from sojourn.records import RunError
 from sojourn.scenario.realised import Realised
 from sojourn_papers import page, readings, story, verdict
+from sojourn_papers.cli.reproduce import _table as reproduce_table
 from sojourn_papers.evidence import Estimate, Evidence, Seed
 from sojourn_papers.paper import (
     Bar,
@@ -315,6 +316,39 @@ def test_the_quick_version_says_what_it_leaves_out(paper: Paper, tmp_path: Path)
     assert found.left_out == 1
     assert found.evidence.run(SHORT).meta.duration_ns == 2 * 10**9
     assert found.to_dict()["quick"] is True
+
+
+def test_a_claim_and_a_number_from_a_part_of_their_variants_say_of_how_many(
+    paper: Paper, tmp_path: Path
+) -> None:
+    queues = {variant.name: variant for variant in (LONG, SHORT)}
+
+    def longest(evidence: Evidence) -> Finding:
+        return Finding({"longest, ms": max(evidence.means(queues, ping_mean).values())}, "Some")
+
+    def of_both(evidence: Evidence) -> Estimate:
+        assert evidence.variants(paper.studies[0])
+        return evidence.estimate(SHORT, ping_mean)
+
+    general = replace(
+        paper,
+        claims=(replace(paper.claims[0], check=longest, asks={"longest, ms": above(0)}),),
+        numbers=(replace(paper.numbers[0], measure=None, whole=of_both),),
+    )
+    [whole] = reproduce([general], out=tmp_path / "whole")
+    [part] = reproduce([general], quick=True, out=tmp_path / "part")
+    of_whole, of_part = (
+        (page.sentence([one]), page._paper(one, {}), reproduce_table(one)) for one in (whole, part)
+    )
+    assert not any("variants" in text for text in (of_whole[0], of_whole[2]))
+    assert "of 2 variants" not in of_whole[1]
+    assert "1 of 1 claims, 1 of 1 numbers" in of_part[0]
+    assert "Some. Judged on 1 of 2 variants only" in of_part[1]
+    assert "(computed from 1 of 2 variants only)" in of_part[1]
+    assert "reproduced on 1 of 2 variants" in of_part[2]
+    assert "Judged on 1 of 2 variants only" in of_part[2]
+    for row in (*part.to_dict()["claims"], *part.to_dict()["numbers"]):
+        assert (row["variants"], row["variants_left_out"]) == (1, 1)
 
 
 def test_runs_can_be_judged_again_without_running(paper: Paper, tmp_path: Path) -> None:

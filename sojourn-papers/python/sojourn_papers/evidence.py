@@ -141,8 +141,33 @@ class SearchResults:
         return frozenset(variant for variant, _ in self.known)
 
 
-Swap: TypeAlias = Mapping[Variant, Variant | None]
+@dataclass(frozen=True)
+class Best:
+    """The `count` seeds of a variant in which a measure is least."""
+
+    variant: Variant
+    count: int
+    by: Measure
+
+
+Swap: TypeAlias = Mapping[Variant, Variant | Best | None]
 """Another reading: each variant's replacement; None: the reading was not run for it."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The variants from which a quantity was computed. The quick version, and engines other than
+    the simulator, leave some out."""
+
+    run: int = 0
+    """The variants that were used."""
+    missed: int = 0
+    """The further variants that it would have used, if they had been run."""
+
+    @property
+    def words(self) -> str:
+        """`6 of 12 variants`; empty if none was missed."""
+        return f"{self.run} of {self.run + self.missed} variants" if self.missed else ""
 
 
 class Along(dict[At, Answer]):
@@ -165,6 +190,8 @@ class Evidence:
     """Stored results of a search for variants that are not run."""
     used: set[Variant] = field(default_factory=set)
     """The variants that were measured or read."""
+    missed: set[Variant] = field(default_factory=set)
+    """The variants that would have been measured, too, if they had been run."""
     _seeds: dict[Variant, list[Seed]] = field(default_factory=dict)
     _known: dict[tuple[Variant, Measure], Estimate] = field(default_factory=dict)
 
@@ -175,17 +202,25 @@ class Evidence:
         except NotRun:
             return None
 
+    def noted(self, question: Callable[[Evidence], Answer]) -> tuple[Answer, Sample]:
+        """The answer, and the variants from which it was computed."""
+        self.used.clear()
+        self.missed.clear()
+        answer = question(self)
+        return answer, Sample(len(self.used), len(self.missed))
+
     def variants(self, study: Study) -> tuple[Variant, ...]:
         """The variants of a study that were run, here or by a search."""
-        stored = (study[name] for name in study.variants if self._stored(study[name]))
-        found = tuple(variant for variant in (*self.runs, *stored) if variant.study == study.id)
+        found = tuple(study[name] for name in study.variants if self.has(study[name]))
         if not found:
             raise NotRun(f"the study {study.id}")
         return found
 
     def has(self, *variants: Variant) -> bool:
         """Whether all of these were run, here or by a search: the quick version leaves some out."""
-        return all(variant in self.runs or self._stored(variant) for variant in variants)
+        missing = {one for one in variants if one not in self.runs and not self._stored(one)}
+        self.missed |= missing
+        return not missing
 
     def _stored(self, variant: Variant) -> bool:
         return variant in self.searched.variants
@@ -256,7 +291,7 @@ class _Swapped(Evidence):
     of: Evidence = field(kw_only=True)
     swap: Swap = field(kw_only=True)
 
-    def _stands(self, variant: Variant) -> Variant:
+    def _stands(self, variant: Variant) -> Variant | Best:
         self.used.add(variant)
         other = self.swap.get(variant, variant)
         if other is None:
@@ -270,19 +305,36 @@ class _Swapped(Evidence):
         if not self.of.has(*variants):
             return False
         for one in map(self._stands, variants):
-            if not self.of.has(one):
+            if not self.of.has(_variant(one)):
                 raise NotRun(str(one))
         return True
 
     def can_say(self, variant: Variant, measure: Measure) -> bool:
         other = self.swap.get(variant, variant)
-        return other is not None and self.of.can_say(other, measure)
+        return other is not None and self.of.can_say(_variant(other), measure)
 
     def run(self, variant: Variant) -> Run:
-        return self.of.run(self._stands(variant))
+        return self.of.run(_variant(self._stands(variant)))
 
     def seeds(self, variant: Variant) -> list[Seed]:
-        return self.of.seeds(self._stands(variant))
+        other = self._stands(variant)
+        seeds = self.of.seeds(_variant(other))
+        return [seeds[at] for at in self._best(other)] if isinstance(other, Best) else seeds
 
     def estimate(self, variant: Variant, measure: Measure) -> Estimate:
-        return self.of.estimate(self._stands(variant), measure)
+        other = self._stands(variant)
+        found = self.of.estimate(_variant(other), measure)
+        if isinstance(other, Best):
+            return estimated(found.values[at] for at in self._best(other))
+        return found
+
+    def _best(self, best: Best) -> list[int]:
+        """The places of the best seeds among all seeds of the variant."""
+        values = self.of.estimate(best.variant, best.by).values
+        if len(values) <= best.count:
+            raise NotRun(f"more than {best.count} seeds of {best.variant}")
+        return sorted(sorted(range(len(values)), key=values.__getitem__)[: best.count])
+
+
+def _variant(one: Variant | Best) -> Variant:
+    return one.variant if isinstance(one, Best) else one

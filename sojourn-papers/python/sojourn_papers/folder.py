@@ -74,7 +74,11 @@ def read(package: str) -> Paper:
         story_axis=content.paper["story"],
         beside=content.paper.get("beside", "published"),
         cite=content.paper.get("cite", {}),
-        swaps=getattr(modules["studies"], "SWAPS", {}),
+        swaps={
+            name: swap
+            for module in ("studies", "measures")
+            for name, swap in getattr(modules[module], "SWAPS", {}).items()
+        },
         stored=getattr(search, "by_number", dict)(),
         search_studies=() if as_studies is None else tuple(as_studies.studies),
         searched=as_studies.results if as_studies else lambda _quick: SearchResults(),

@@ -36,6 +36,10 @@ class PaperNumber(TypedDict):
     tolerance_because: str | None
     verdict: str
     reason: str
+    variants: int
+    """From how many of the paper's variants ours was computed."""
+    variants_left_out: int
+    """How many more the full version has for it."""
     study: str
     variant: str
 
@@ -63,6 +67,10 @@ class PaperClaim(TypedDict):
     role_because: str
     judged: list[PaperThreshold]
     because: str
+    variants: int
+    """On how many of the paper's variants it was judged."""
+    variants_left_out: int
+    """On how many more the full version judges it."""
     must_hold: bool
 
 

@@ -214,7 +214,7 @@ def _claim(row: ClaimRow, pictures: Sequence[Picture]) -> dict[str, Any]:
         "where": claim.where,
         "verdict": _badge(row.verdict, claim.role, claim.role_because),
         "judged": list(map(_judged, row.judged)),
-        "because": row.because,
+        "because": row.remarks,
         "seen": [
             (anchor("picture", picture.id), picture.source or picture.title) for picture in pictures
         ],
@@ -319,6 +319,8 @@ def _number(row: Row, matrix: Matrix) -> dict[str, Any]:
         why = " ".join(filter(None, (row.reason, matrix.elsewhere(number))))
     elif number.tolerance is not None and number.published is not None:
         why = f"{number.tolerance.words(number.unit)}: {number.tolerance.because}"
+    if row.sample.words:
+        why = f"{why} (computed from {row.sample.words} only)".strip()
     return {
         "id": anchor("number", number.id),
         "what": number.what,
@@ -482,6 +484,14 @@ def sentence(found: Sequence[Reproduction]) -> str:
     numbers = verdict.by_role(row for one in found for row in one.rows)
     claims = verdict.by_role(row for one in found for row in one.claims)
     left_out = sum(row.verdict is Verdict.NOT_RUN for one in found for row in one.claims)
+    in_part = [
+        f"{count} of {len(rows)} {what}"
+        for what, rows in (
+            ("claims", [row.sample for one in found for row in one.claims]),
+            ("numbers", [row.sample for one in found for row in one.rows]),
+        )
+        if (count := sum(bool(sample.missed) for sample in rows))
+    ]
     rest = [
         f"{role} {what} {_of(tally)}"
         for what, roles in (("numbers", numbers), ("claims", claims))
@@ -496,6 +506,10 @@ def sentence(found: Sequence[Reproduction]) -> str:
         )
     if left_out:
         said.append(f"Claims not run here: {left_out}.")
+    if in_part:
+        said.append(
+            f"Judged on a part of their variants, as stated beside them: {', '.join(in_part)}."
+        )
     return " ".join(filter(None, said))
 
 

@@ -21,13 +21,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from sojourn import metrics
 from sojourn.digits import on_page
-from sojourn_papers.evidence import Estimate, Evidence
+from sojourn_papers.evidence import Estimate, Evidence, Sample
 from sojourn_papers.paper import Claim, Finding, Number, Paper, Role, Threshold
 
 
@@ -52,6 +52,8 @@ class Row:
     ours: Estimate
     verdict: Verdict
     reason: str
+    sample: Sample = field(default_factory=Sample)
+    """The variants from which ours was computed."""
 
     @property
     def difference(self) -> float:
@@ -84,6 +86,8 @@ class Row:
             "tolerance_because": number.tolerance.because if number.tolerance else None,
             "verdict": str(self.verdict),
             "reason": self.reason,
+            "variants": self.sample.run,
+            "variants_left_out": self.sample.missed,
             "study": number.variant.study,
             "variant": number.variant.name,
         }
@@ -97,6 +101,8 @@ class ClaimRow:
     verdict: Verdict
     measured: Mapping[str, float]
     because: str
+    sample: Sample
+    """The variants from which it was judged; none if it is not run here."""
 
     @property
     def judged(self) -> Sequence[ThresholdCheck]:
@@ -121,7 +127,13 @@ class ClaimRow:
     def found(self) -> str:
         """A sentence: `least lead, ms: 3.1 (asked > 0). Other measured values`."""
         checks = "; ".join(check.found for check in self.judged)
-        return f"{checks}. {self.because}" if self.because else checks
+        return ". ".join(filter(None, (checks, self.remarks)))
+
+    @property
+    def remarks(self) -> str:
+        """The other measured values, and on how many of its variants the claim was judged."""
+        part = f"Judged on {self.sample.words} only" if self.sample.words else ""
+        return ". ".join(filter(None, (self.because, part)))
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -134,6 +146,8 @@ class ClaimRow:
             "role_because": self.claim.role_because,
             "judged": [one.to_dict() for one in self.judged],
             "because": self.because,
+            "variants": self.sample.run,
+            "variants_left_out": self.sample.missed,
             "must_hold": self.claim.must_hold,
         }
 
@@ -172,13 +186,15 @@ class ThresholdCheck:
 def rows(paper: Paper, evidence: Evidence) -> list[Row]:
     """The judged numbers of the paper whose variants were run."""
     present = [number for number in paper.numbers if number.variant in evidence.runs]
-    ours = {number.id: number.ours(evidence) for number in present}
+    noted = {number.id: evidence.noted(number.ours) for number in present}
+    ours = {id_: estimate for id_, (estimate, _) in noted.items()}
     known = {number.id: number for number in present}
     found = []
     for number in present:
         others = [(known[id_], ours[id_]) for id_ in number.against if id_ in known]
         verdict = judge(number, ours[number.id], others)
-        found.append(Row(number, ours[number.id], verdict, _reason(number, verdict)))
+        reason = _reason(number, verdict)
+        found.append(Row(number, ours[number.id], verdict, reason, noted[number.id][1]))
     return found
 
 
@@ -207,8 +223,12 @@ def claims(paper: Paper, evidence: Evidence) -> list[ClaimRow]:
 
 def checked(claim: Claim, evidence: Evidence) -> ClaimRow:
     """A judged claim. It is "not run here" if a quantity with a threshold is missing."""
-    finding = evidence.asked(claim.check) or Finding({})
-    return ClaimRow(claim, _verdict(claim, finding.measured), finding.measured, finding.because)
+    found, sample = evidence.noted(lambda noted: noted.asked(claim.check))
+    finding = found or Finding({})
+    verdict = _verdict(claim, finding.measured)
+    if verdict is Verdict.NOT_RUN:
+        sample = Sample()
+    return ClaimRow(claim, verdict, finding.measured, finding.because, sample)
 
 
 def _verdict(claim: Claim, measured: Mapping[str, float]) -> Verdict:

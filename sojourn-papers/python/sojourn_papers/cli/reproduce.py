@@ -216,7 +216,7 @@ def _table(one: Reproduction) -> str:
             page.ours(row),
             page.difference(row),
             str(row.number.role or ""),
-            str(row.verdict),
+            " on ".join(filter(None, (str(row.verdict), row.sample.words))),
         )
         for row in one.rows
     ]

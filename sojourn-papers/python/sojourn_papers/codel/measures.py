@@ -225,5 +225,5 @@ def median_of(evidence: Evidence, variants: Sequence[Variant]) -> Estimate:
 
 def pooled(evidence: Evidence, name: str) -> Estimate:
     """The median of the median delays of figure 6's runs with one discipline, ms."""
-    runs = [one for one in evidence.variants(s.SLOW) if one.name.startswith(name)]
-    return median_of(evidence, runs)
+    runs = [s.SLOW[one] for one in s.SLOW.variants if one.startswith(name)]
+    return median_of(evidence, [one for one in runs if evidence.has(one)])

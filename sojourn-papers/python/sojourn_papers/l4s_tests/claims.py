@@ -15,9 +15,9 @@ from sojourn_papers.paper import Finding
 def unsafe(evidence: Evidence) -> Finding:
     """Ratios of goodputs in one queue."""
     ratios = {
-        one.name: evidence.mean(one, m.ratio)
-        for one in evidence.variants(s.SHARED)
-        if one != s.SHARED[s.APART]
+        name: evidence.mean(s.SHARED[name], m.ratio)
+        for name in s.SHARED.variants
+        if name != s.APART and evidence.has(s.SHARED[name])
     }
     return Finding(
         {"Prague's least goodput over the other's": min(some(ratios.values()))}, at(ratios, 1)

@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from sojourn import metrics
-from sojourn_papers.evidence import Estimate, Evidence, Measure, Seed, estimated
+from sojourn_papers.evidence import Best, Estimate, Evidence, Measure, Seed, Swap, estimated
 from sojourn_papers.video_testbed.studies import BEHIND, BOTTLENECKS, CITED_BY, FILLED
 
 Milliseconds = NDArray[np.float64]
@@ -220,3 +220,15 @@ def loss_above_red(evidence: Evidence) -> Estimate:
             if evidence.has(red[rate])
         ]
     )
+
+
+# ------------------------------------------------------------------------ a reading, for the matrix
+
+SWAPS: dict[str, Swap] = {
+    "three best of ten films": {
+        variant: Best(variant, 3, mean_ms)
+        for along in BEHIND.values()
+        for variant in along.values()
+    }
+}
+"""The source's "three best results", understood as those with the least mean latency."""

@@ -3,8 +3,7 @@
 sojourn reproduce --search video-testbed > searched.csv
 
 No verdict uses the seeds of these searches. Bursts are chosen by Drop Tail's loss at 250 kbps, RED by
-the cells of table 3, and CoDel by the conclusion's five numbers. The chosen rate's ten films give
-another reading of the tables: their three best films.
+the cells of table 3, and CoDel by the conclusion's five numbers.
 """
 
 from __future__ import annotations
@@ -12,11 +11,9 @@ from __future__ import annotations
 from itertools import product
 from math import ceil
 
-from sojourn_papers import searched
-from sojourn_papers.evidence import Estimate, estimated
 from sojourn_papers.study import Study
 from sojourn_papers.video_testbed import measures as m
-from sojourn_papers.video_testbed.studies import BOTTLENECKS, BURSTS, WIRE, burst, shaped
+from sojourn_papers.video_testbed.studies import BOTTLENECKS, BURSTS, shaped
 
 LIMITS = (2, 3, 4, 5, 6, 8, 10, 20, 50, 1000)
 """CoDel's limits, packets."""
@@ -67,31 +64,3 @@ MEASURES = {
     "received_pings": m.received_pings,
     "ping_loss_percent": m.ping_loss_percent,
 }
-BEST = 3
-
-
-def by_number() -> dict[str, dict[str, Estimate]]:
-    """The mean over the three films with the least mean latency, for each of the tables' numbers,
-    by the number's id."""
-    films: dict[str, list[searched.Row]] = {}
-    for row in searched.beside(__file__).rows:
-        films.setdefault(row["variant"], []).append(row)
-    found = {}
-    for name in ("Drop Tail", "RED"):
-        for kbps in BOTTLENECKS:
-            ten = films[burst(name, kbps, WIRE)]
-            best = sorted(ten, key=lambda row: float(row["mean_ms"]))[:BEST]
-            for column, at in _COLUMNS.items():
-                found[f"{name}/{kbps}/{at}"] = estimated(float(row[column]) for row in best)
-    return {"three best of ten films": found}
-
-
-_COLUMNS = {
-    "least_ms": "least",
-    "most_ms": "most",
-    "mean_ms": "mean",
-    "throughput_kbps": "throughput",
-    "received_pings": "received",
-    "ping_loss_percent": "lost",
-}
-"""Columns of the search, and their names in the tables' numbers."""
