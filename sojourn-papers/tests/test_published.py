@@ -85,6 +85,11 @@ def test_words_are_replaced_in_every_text(tmp_path: Path) -> None:
             "role_because, the reason of 'fitted', is required",
         ),
         (
+            f'[[numbers]]\nid = "a"\nwhat = "b"\npublished = 1\nrole.guessed = "why"\n{NUMBER}',
+            "one of input, fitted, derived, predicted; not 'guessed'",
+        ),
+        ('[refused]\n"a reading" = "since {it}"\n', "refused: 'it'"),
+        (
             f'[[numbers]]\nid = "a"\nwhat = "b"\nrole = "predicted"\n{NUMBER}',
             "a number without a published value has no role: 'predicted'",
         ),
@@ -111,16 +116,22 @@ def test_an_error_in_the_file_is_reported_with_its_place(
             "there is no 'upload_ms'; did you mean 'upload_s'",
         ),
         (
-            'check = "unsteady"',
-            'check = "unstedy"',
+            'id = "unsteady"',
+            'id = "unstedy"',
             "there is no 'unstedy'; did you mean 'unsteady'",
         ),
         (
-            'variant = "no shaper"',
-            'variant = "no shapr"',
+            'check = "no_loss"',
+            'check = "no_los"',
+            "there is no 'no_los'; did you mean 'no_loss'",
+        ),
+        (
+            'variant = "upload/no shaper"',
+            'variant = "upload/no shapr"',
             "there is no 'no shapr'; did you mean 'no shaper'",
         ),
-        ('study = "upload"', 'study = "uplod"', "there is no 'uplod'; did you mean 'upload'"),
+        ('"upload/no', '"uplod/no', "there is no 'uplod'; did you mean 'upload'"),
+        ('"upload/no shaper"', '"upload"', "variant of upload: there is no ''"),
     ],
 )
 def test_an_unknown_name_is_found_when_the_paper_is_loaded(

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import difflib
 import operator
+import re
 from collections.abc import Callable, Iterable
 from functools import partial
 from importlib import import_module
@@ -83,23 +84,24 @@ def read(package: str) -> Paper:
         search_studies=() if as_studies is None else tuple(as_studies.studies),
         searched=as_studies.results if as_studies else lambda _quick: SearchResults(),
         no_difference=getattr(modules["studies"], "NO_DIFFERENCE", {}),
-        refused={entry["reading"]: entry["why"] for entry in content.refused},
+        refused=content.refused,
         grids=tuple(Grid(grid["title"], grid["head"], grid["rows"]) for grid in content.grids),
     )
 
 
 def _number(entry: Entry, studies: Iterable[Study], modules: dict[str, ModuleType]) -> Number:
     by_id = {study.id: study for study in studies}
-    id_ = entry["id"]
-    study = by_id[_known(entry["study"], by_id, f"{id_}: study")]
-    variant = _known(entry.get("variant", ""), study.variants, f"{id_}: variant of {study.id}")
+    id_, variant = entry["id"], entry.get("variant", "")
+    named, _, name = (entry["study"], "", variant) if "study" in entry else variant.partition("/")
+    study = by_id[_known(named, by_id, f"{id_}: study")]
+    name = _known(name, study.variants, f"{id_}: variant of {study.id}")
     functions: Entry = {
         key: _function(entry[key], modules["measures"], id_)
         for key in ("measure", "whole")
         if key in entry
     }
     typed: Entry = {
-        "variant": study[variant],
+        "variant": study[name],
         "role": Role(entry["role"]) if "role" in entry else None,
         "against": tuple(entry.get("against", ())),
     }
@@ -116,7 +118,7 @@ def _claim(entry: Entry, checks: ModuleType, content: Published) -> Claim:
         for key in ("asks", "partly")
     }
     typed = {
-        "check": _function(entry["check"], checks, entry["id"]),
+        "check": _of(entry, "check", checks),
         "role": Role(entry["role"]),
         "pictures": tuple(entry.get("pictures", ())),
     }
@@ -168,12 +170,16 @@ def _number_in(text: str) -> float | None:
 
 
 def _picture(entry: Entry, modules: dict[str, ModuleType]) -> Picture:
-    draw = _function(entry["draw"], modules["figures"], entry["id"])
-    return Picture(**{**entry, "draw": draw})
+    return Picture(**{**entry, "draw": _of(entry, "draw", modules["figures"])})
 
 
 def _reading(entry: Entry) -> Reading:
     return Reading(**{**entry, "under": tuple(entry.get("under", ()))})
+
+
+def _of(entry: Entry, key: str, module: ModuleType) -> Callable[..., Any]:
+    """The function of a claim or a picture. If it is not given, the id is its name."""
+    return _function(entry.get(key, re.sub(r"\W", "_", entry["id"])), module, entry["id"])
 
 
 def _function(named: str | Entry, module: ModuleType, place: str) -> Callable[..., Any]:

@@ -4,15 +4,15 @@
                      the values beside ours, if it is not "published")
     [paper.cite]     its entry in papers.bib: kind, key, and BibTeX's fields
     [words]          texts that other texts include as {word}
-    [tolerances.NAME]  share (of the number) or absolute (in its unit), because
+    [tolerances]     by name: share (of the number) or absolute (in its unit), because
     [quoted]         values of the source that are not judged, for sentences and figures
-    [[numbers]]      id, where, what, unit, published, role, role_because, relation, tolerance, study, variant,
+    [[numbers]]      id, where, what, unit, published, role, relation, tolerance, variant ("STUDY/VARIANT"),
                      measure or whole, against, reason, engines (why a kernel's value
                      differs from the simulator's)
-    [[claims]]       id, where, says, check, asks, partly, role, role_because, pictures, must_hold
+    [[claims]]       id, where, says, check, asks, partly, role, pictures, must_hold
     [[pictures]]     id, source (the figure that is redrawn), title, caption, draw
     [[readings]]     parameter, source, chosen, why, under (names in the matrix), others, searched
-    [[refused]]      reading (its name in the matrix), why: why it is not chosen, though it may fit more
+    [refused]        by the name of a reading in the matrix: why it is not chosen, though it may fit more
     [[grids]]        title, rows, columns: a table in the source's layout. Columns map a number's id, with {row} for the
                      row, to the column's name. names: names of the rows, if they differ from
                      `rows`; instead: another number for an id, "" for an empty cell
@@ -21,11 +21,13 @@ An entry of `numbers` with `rows`, `columns` or both is a whole table: it makes 
 row and column. The keys of a row and of a column replace those of the entry. A list in a row has
 one value for each column; "" keeps the column's value (`against` is a list already, so there it is
 a list of lists). A key that is not a field is a word: texts include it as {word}. A published value
-and a claim have a `role` (`paper.Role`), and a reason `role_because` unless they are predictions.
+and a claim have a role: `role = "predicted"`, or another `paper.Role` with its reason:
+`role.fitted = "the limit was chosen by it"`. In lists, `role` and `role_because` are separate keys.
 `asks` and `partly` of a claim have a threshold for each quantity: "> 10", "0.9 .. 1.1", or "as ID",
 the tolerance of a number. A function is given by name: `measure = "delay_ms"`, or
-`{ by = "narrower", of = ["RED"] }` with its arguments except the evidence. `folder` looks functions
-up.
+`{ by = "narrower", of = ["RED"] }` with its arguments except the evidence. The id is the name of a
+`check` or `draw` that is not given, with _ for other characters than letters and digits. `folder`
+looks functions up.
 """
 
 from __future__ import annotations
@@ -46,7 +48,6 @@ CLAIM_FIELDS = frozenset(one.name for one in fields(Claim))
 PICTURE_FIELDS = frozenset(one.name for one in fields(Picture))
 GRID_FIELDS = frozenset(("title", "rows", "columns"))
 GRID_OPTIONS = frozenset(("names", "instead"))
-REFUSED_FIELDS = frozenset(("reading", "why"))
 READING_FIELDS = frozenset(one.name for one in fields(Reading))
 
 
@@ -65,7 +66,7 @@ class Published:
     pictures: Sequence[Entry]
     readings: Sequence[Entry]
     grids: Sequence[Entry]
-    refused: Sequence[Entry]
+    refused: Mapping[str, str]
     quoted: Entry
 
     @property
@@ -127,7 +128,7 @@ def read(path: Path) -> Published:
         entries("pictures", PICTURE_FIELDS, "id"),
         entries("readings", READING_FIELDS, "parameter"),
         _grids(raw.get("grids", ()), {one["id"] for one in numbers}, path),
-        entries("refused", REFUSED_FIELDS, "reading"),
+        _refused(raw.get("refused", {}), words, f"{path}: refused"),
         raw.get("quoted", {}),
     )
 
@@ -208,7 +209,7 @@ def _entries(raw: Entry, fields: frozenset[str], words: Entry, place: str) -> It
     used: set[str] = set()
     for row in rows:
         for at, column in enumerate(columns):
-            entry = {**shared, **column, **_cell(row, at, len(columns), place)}
+            entry = _with_role({**shared, **column, **_cell(row, at, len(columns), place)})
             known = _Known({**words, **entry})
             try:
                 yield {key: _filled(value, known) for key, value in entry.items() if key in fields}
@@ -220,6 +221,22 @@ def _entries(raw: Entry, fields: frozenset[str], words: Entry, place: str) -> It
         raise PublishedError(
             f"{place}: {shared}: {', '.join(sorted(idle - used))} is neither a field nor used in a text"
         )
+
+
+def _with_role(entry: Entry) -> Entry:
+    """The entry with `role.fitted = "why"` written as `role` and `role_because`."""
+    match entry.get("role"):
+        case dict() as role if len(role) == 1:
+            [(name, because)] = role.items()
+            return {**entry, "role": name, "role_because": because}
+    return entry
+
+
+def _refused(whys: Mapping[str, str], words: Entry, place: str) -> Mapping[str, str]:
+    try:
+        return {reading: why.format_map(words) for reading, why in whys.items()}
+    except (KeyError, ValueError, AttributeError) as error:
+        raise PublishedError(f"{place}: {error}") from None
 
 
 def _cell(row: Entry, at: int, columns: int, place: str) -> Entry:
