@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,15 @@ import pytest
 from laws import *  # noqa: F403
 
 import sojourn_papers as papers
-from sojourn_papers.evidence import Estimate, Evidence, Measure, Seed, Swap, estimated
+from sojourn_papers.evidence import (
+    Estimate,
+    Evidence,
+    Measure,
+    SearchResults,
+    Seed,
+    Swap,
+    estimated,
+)
 from sojourn_papers.reproduction import Reproduction
 from sojourn_papers.study import Study, Variant
 from sojourn_papers.video_testbed import claims, search, studies
@@ -160,6 +169,11 @@ def test_twice_the_excess_makes_four_times_the_queue() -> None:
     assert studies.predicted_peak_packets(2.0) == pytest.approx(333, abs=0.5)
 
 
+@cache
+def stored() -> SearchResults:
+    return PAPER.searched(False)
+
+
 def searched(swap: Swap) -> Evidence:
     """The stored search as if it had run the paper, with further replacements."""
     chosen = {
@@ -167,7 +181,7 @@ def searched(swap: Swap) -> Evidence:
         for name in ("Drop Tail", "RED")
         for kbps in studies.BOTTLENECKS
     }
-    return Evidence(False, {}, searched=PAPER.searched(False)).under({**chosen, **swap})
+    return Evidence(False, {}, searched=stored()).under({**chosen, **swap})
 
 
 def behind(name: str, study: Study, words: str) -> Swap:

@@ -305,25 +305,25 @@ class _Swapped(Evidence):
         if not self.of.has(*variants):
             return False
         for one in map(self._stands, variants):
-            if not self.of.has(_variant(one)):
+            if not self.of.has(variant_of(one)):
                 raise NotRun(str(one))
         return True
 
     def can_say(self, variant: Variant, measure: Measure) -> bool:
         other = self.swap.get(variant, variant)
-        return other is not None and self.of.can_say(_variant(other), measure)
+        return other is not None and self.of.can_say(variant_of(other), measure)
 
     def run(self, variant: Variant) -> Run:
-        return self.of.run(_variant(self._stands(variant)))
+        return self.of.run(variant_of(self._stands(variant)))
 
     def seeds(self, variant: Variant) -> list[Seed]:
         other = self._stands(variant)
-        seeds = self.of.seeds(_variant(other))
+        seeds = self.of.seeds(variant_of(other))
         return [seeds[at] for at in self._best(other)] if isinstance(other, Best) else seeds
 
     def estimate(self, variant: Variant, measure: Measure) -> Estimate:
         other = self._stands(variant)
-        found = self.of.estimate(_variant(other), measure)
+        found = self.of.estimate(variant_of(other), measure)
         if isinstance(other, Best):
             return estimated(found.values[at] for at in self._best(other))
         return found
@@ -336,5 +336,6 @@ class _Swapped(Evidence):
         return sorted(sorted(range(len(values)), key=values.__getitem__)[: best.count])
 
 
-def _variant(one: Variant | Best) -> Variant:
+def variant_of(one: Variant | Best) -> Variant:
+    """The variant that is run."""
     return one.variant if isinstance(one, Best) else one

@@ -22,7 +22,7 @@ from typing import Literal
 
 from matplotlib.figure import Figure
 
-from sojourn_papers.evidence import Best, Estimate, Evidence, Measure, SearchResults, Swap
+from sojourn_papers.evidence import Estimate, Evidence, Measure, SearchResults, Swap, variant_of
 from sojourn_papers.study import Study, Variant
 
 Relation = Literal["=", "<", ">"]
@@ -305,8 +305,8 @@ class Paper:
         nameless = named - set(self.swaps) - set(self.stored)
         assert not nameless, f"{self.id}: no such reading {nameless}"
         for name, swap in {**self.swaps, "no difference": self.no_difference}.items():
-            others = {one.variant if isinstance(one, Best) else one for one in swap.values()}
-            unknown_ = {*swap, *others} - variants - searched - {None}
+            others = {variant_of(one) for one in swap.values() if one}
+            unknown_ = {*swap, *others} - variants - searched
             assert not unknown_, f"{self.id}: reading {name}: no such variant {unknown_}"
         for grid in self.grids:
             unknown = {id_ for ids in grid.rows.values() for id_ in ids if id_} - numbers

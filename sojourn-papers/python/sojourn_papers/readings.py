@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sojourn.digits import on_page
-from sojourn_papers.evidence import Estimate, Evidence, NotRun, Swap
+from sojourn_papers.evidence import Estimate, Evidence, NotRun, Swap, variant_of
 from sojourn_papers.paper import Number, Paper, Role
 from sojourn_papers.verdict import ClaimRow, Row, Verdict, checked
 
@@ -123,7 +123,11 @@ def matrix(
     numbers = [row.number for row in stated if row.number.id in moved]
     chosen = {row.number.id: _judged(row.number, row.ours) for row in stated}
     only_searched = {study[name] for study in paper.search_studies for name in study.variants}
-    searched = {name for name, swap in paper.swaps.items() if set(swap.values()) & only_searched}
+    searched = {
+        name
+        for name, swap in paper.swaps.items()
+        if {variant_of(one) for one in swap.values() if one} & only_searched
+    }
     return Matrix(
         numbers,
         {one.id: chosen[one.id] for one in numbers},

@@ -254,9 +254,7 @@ def any_bursts(evidence: Evidence) -> Finding:
 
 
 def rule_of_thumb(evidence: Evidence) -> Finding:
-    busy = evidence.means(
-        {users: s.RULE[f"N = {users}, {s.HARMONIC}"] for users in s.RULE_USERS}, m.utilisation
-    )
+    busy = evidence.means({users: s.RULE[f"N = {users}"] for users in s.RULE_USERS}, m.utilisation)
     means = {users: 1e3 * s.harmonic(users) for users in busy}
     return Finding(
         {"least used, %": min(busy.values())},
