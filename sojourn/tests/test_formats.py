@@ -317,7 +317,7 @@ def test_the_unit_of_a_column_can_be_given(tmp_path: Path) -> None:
         (["--unit", "time=ms"], "'time' is a time: it takes no unit of these, not ms"),
         (["--unit", "kbps"], "'kbps' is not COLUMN=UNIT"),
         (["--unit", "rtt=ms", "--unit", "rtt=s"], "two units are given for one column"),
-        (["--unit", "DL_bitrate=kbps", "--unit", "rtt=ms", "--unit", "cell=ms"], "nothing is read of its column 'cell'"),
+        (["--unit", "DL_bitrate=kbps", "--unit", "rtt=ms", "--unit", "cell=ms"], "its column 'cell' is not read"),
     ],
 )  # fmt: skip
 def test_a_missing_or_wrong_unit_is_reported(words: list[str], says: str, tmp_path: Path) -> None:
@@ -333,7 +333,7 @@ def test_a_unit_in_the_name_can_not_be_overruled_and_other_formats_accept_none(
     file = tmp_path / "x.csv"
     file.write_text("time,dl_mbps\n0,1\n1,2\n")
     done = CliRunner().invoke(cli, ["import", str(file), "--unit", "dl_mbps=kbps"])
-    assert "has another unit in its name than kbps" in str(done.exception)
+    assert "has a unit in its name that is not kbps" in str(done.exception)
     done = CliRunner().invoke(cli, ["import", str(FILES / "ping-macos.txt"), "--unit", "a=ms"])
     assert "of the format ping-text" in str(done.exception)
 
@@ -698,7 +698,7 @@ def test_crusaders_results_are_streams_pings_and_phases(tmp_path: Path) -> None:
         with pytest.raises(UserError):
             formats.read(formats.open_file(file))
     file.write_bytes(CRR + struct.pack("<Q", 3))
-    with pytest.raises(UserError, match="version 3, and 0, 1 and 2 are read"):
+    with pytest.raises(UserError, match="version 3, but only 0, 1 and 2 are read"):
         formats.read(formats.open_file(file))
 
 

@@ -2,8 +2,8 @@
 
 Data goes to stdout, messages go to stderr. Exit status 0: fine; 1: a check failed; 2: wrong input,
 reported in two lines (error, hint); 130: Ctrl-C. Anything else is a bug in sojourn and shows its
-traceback. A verb is imported when it is called, and a slow module by the verb that needs it, so
-that `sojourn --help` answers at once.
+traceback. A verb is imported when it is called, and a slow module when a verb needs it. So `sojourn
+--help` answers at once.
 """
 
 import os
@@ -58,7 +58,7 @@ PLACES = {
     "list": "list:list_",
     "man": "manual:man",
 }
-"""`file:name` of each verb whose file or function is not called like the verb."""
+"""`file:function` of each verb whose file or function is not named like the verb."""
 
 
 def sections() -> dict[str, tuple[str, ...]]:
@@ -71,7 +71,7 @@ def sections() -> dict[str, tuple[str, ...]]:
 
 
 def _others() -> dict[str, str]:
-    """The verbs of other packages: the place of each, by name."""
+    """The verbs of other packages: by name, the module and function of each."""
     return {
         verb: place
         for package in extras.installed()
@@ -144,8 +144,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # `nohup` has set SIGHUP to be ignored; it stays ignored.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)
-    # polars' allocator returns freed memory at once: the peak of a run of a thousand flows is a
-    # fifth lower. The allocator reads this variable when it is loaded.
+    # With this setting polars' allocator returns freed memory at once, so a run of a thousand flows
+    # needs a fifth less memory. The allocator reads the variable when it is loaded.
     os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
     sys.exit(status(arguments))
 

@@ -83,7 +83,7 @@ def _ends(rtt: str) -> tuple[int, int]:
     "--plain",
     "in_plain_words",
     is_flag=True,
-    help="Three sentences for people who decide; with -o a page of them with one picture, plain.html.",
+    help="Print three sentences for a reader who only decides. With -o, also write plain.html: the sentences and one picture.",
 )
 @options.block(
     options.OutputOptions, out="Folder of Runs, figures and page. [default: nothing is written]"
@@ -120,7 +120,7 @@ def advise(
     \b
     delay    the shortest delay under load
     calls    calls and video without gaps
-    goodput  the most goodput of those that add less than 100 ms
+    goodput  the most goodput among disciplines that add less than 100 ms
 
     \b
     sojourn advise --up 18mbit --down 90mbit --link docsis

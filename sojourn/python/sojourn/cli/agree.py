@@ -83,9 +83,9 @@ def agree(
     ms, 1, 4 and 16 flows; cake, pie, fq_pie, sfq, sfb and choke; ECN, Vegas, UDP, video, losses,
     rings, shapers and more. Exit status 1 if a number differs by more than the tolerance.
 
-    A scenario with Linux's red adaptive is compared with the kernel twice: as tc configures it,
-    where it does not adapt, and with its timer started. `sojourn replay` compares each decision of
-    a queue instead.
+    A scenario with Linux's `red adaptive` is compared twice: as tc configures it (red then does not
+    adapt), and with red's timer started. `sojourn replay` compares each decision of a queue
+    instead.
     """
     if quick and paths:
         raise click.UsageError("--quick is for the standing set: give either --quick or scenarios")

@@ -1,4 +1,5 @@
-"""Numbers drawn with the eight block characters: sparklines of a line, and charts of several."""
+"""Draws numbers with the eight block characters: sparklines of one line, and charts of several
+lines."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def _cell(eighths: int) -> str:
 
 
 def drawable() -> bool:
-    """Whether stdout is a terminal that can show them."""
+    """Whether stdout is a terminal that can show block characters."""
     try:
         EIGHTHS.encode(sys.stdout.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):

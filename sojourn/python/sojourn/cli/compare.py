@@ -100,7 +100,7 @@ def compare(
     work.check_suffixes(suffixes)
     work.check_words((path, *map(Path, qdiscs)), variation.changes)
     _check_disciplines(path, qdiscs)
-    # Prints no notes here: a note may be on the discipline that the contenders replace.
+    # No notes are printed yet: a note may be about the discipline that the contenders replace.
     scenario = work.scenario(path, variation.changes, quiet=True, vary=variation.sweep)
     contending = contenders(scenario, (*qdiscs, *more) or USUAL, link)
     work.print_notes(contending.variants(), talk.quiet)
@@ -151,8 +151,8 @@ def compare(
 
 
 def _check_disciplines(path: Path, words: Sequence[str]) -> None:
-    """Refuses a word that is not a discipline but a file, a folder, or a discipline's parameter
-    without quotes around both."""
+    """Refuses a word that is not a discipline: a file, a folder, or a parameter that is not in
+    quotes together with its discipline."""
     from sojourn.scenario import Problem, ScenarioError
     from sojourn.scenario.qdisc import QDISCS, WORDS
 
@@ -220,8 +220,7 @@ def _runs(
             "name another Run to compare it with: sojourn compare BEFORE AFTER",
         )
     for run in runs:
-        # The comparison reads only some tables. A Run is refused even if only another table is
-        # damaged.
+        # The comparison does not read every table, so this check also finds damage in the others.
         run.check_sums()
     series.check(runs)
     if any(map(series.is_measured, runs)):

@@ -38,7 +38,7 @@ def completion(shell: str, install: bool, quiet: bool) -> None:
 
     root = click.get_current_context().find_root()
     kind = get_completion_class(shell)
-    assert kind is not None, "click has all three"
+    assert kind is not None, "click completes all three shells"
     script = kind(root.command, {}, "sojourn", "_SOJOURN_COMPLETE").source()
     if not install:
         work.show(script)

@@ -36,8 +36,8 @@ LEFT_OUT = ("ping_p50", "completed", "drop_rate", "own_goodput")
 
 
 def width() -> int:
-    """The width of tables and sentences: the terminal's within these bounds, the largest without a
-    terminal. A wider table is split into several, each with the names."""
+    """The width of tables and sentences: the terminal's, within these bounds; without a terminal,
+    the upper bound. A wider table is split into several, each with the names."""
     columns = shutil.get_terminal_size((MOST_WIDTH, 24)).columns
     return max(LEAST_WIDTH, min(columns, MOST_WIDTH))
 

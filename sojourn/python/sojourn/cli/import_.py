@@ -109,7 +109,7 @@ def import_(
 
 
 def stem(content: Content) -> str:
-    """The name of the result: that of the file, without its endings."""
+    """The name of the result: the file's name without its endings."""
     from sojourn.figures import slug
 
     name = content.name
@@ -131,7 +131,7 @@ def stem(content: Content) -> str:
 
 
 def run_folder(name: str, output: options.OutputOptions, *, several: bool) -> Path:
-    """The folder of a Run, which may be written."""
+    """The folder for a Run. Refuses a folder that may not be replaced."""
     from sojourn.records import MEASUREMENT, check_vacant
 
     if output.out is None:

@@ -1,4 +1,4 @@
-"""`sojourn look`: what a capture tells of bufferbloat."""
+"""`sojourn look`: finds bufferbloat in a capture."""
 
 from __future__ import annotations
 

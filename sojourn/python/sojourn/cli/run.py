@@ -114,7 +114,7 @@ def run(
         raise click.UsageError("--takes is the time that --watch takes: add --watch")
     work.permit(loaded, execution.engine, program.allowed)
     if len(loaded) > 1:
-        # A scenario that is refused is reported before the others have run.
+        # A refused scenario must be reported before any other scenario runs.
         engines.check(loaded, execution.engine)
     keep = output.out is not None or not talk.as_json
     outputs: list[Json] = []
@@ -264,9 +264,9 @@ def _queues(run: Run, queues: Sequence[QueueNumbers[MeanAndInterval[float]]]) ->
 
 
 def _mean_rates(run: Run) -> dict[str, float]:
-    """What each link could carry (`metrics.mean_rates`), bit/s; empty where no link's rate moves.
-    Then no table is read, and polars, which takes longer to import than a short run does, stays
-    out."""
+    """The mean rate of each link (`metrics.mean_rates`), bit/s; empty if no link's rate varies. In
+    that case no table is read and polars is not imported: its import takes longer than a short
+    run."""
     from sojourn.metrics import mean_rates
     from sojourn.scenario import loads
 

@@ -37,9 +37,9 @@ def show(
 ) -> None:
     """Show the queues and the senders of a Run at one instant.
 
-    The Run's first seed, or `--seed`, is run again up to the instant by the engine of the Run. The output has the form of
-    `tc -s qdisc show` for each queue and of `ss -ti` for each TCP flow. Counters begin with the run,
-    warm-up included, as those of Linux do.
+    The engine of the Run runs the first seed, or `--seed`, again up to the instant. Each queue is
+    shown in the form of `tc -s qdisc show`, each TCP flow in the form of `ss -ti`. Counters include
+    the warm-up.
 
     \b
     sojourn show runs/home-uplink --at 12.5s

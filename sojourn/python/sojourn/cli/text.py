@@ -70,8 +70,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -
 def fitted(
     header: Sequence[str], rows: Sequence[Sequence[str]], spared: Sequence[str], left: int = 1
 ) -> str:
-    """The table without as many of the columns in `spared`, in their order, as needed to fit the
-    terminal. A line below names them. Output to a file has all columns."""
+    """The table, made to fit the terminal: columns of `spared` are left out in their order until
+    the table fits. A line below names them. Output to a file has all columns."""
     width = shutil.get_terminal_size((10_000, 24)).columns
     removed: list[str] = []
     while True:

@@ -50,8 +50,8 @@ def verify(
     its files are checked against the manifest, and its Runs run again if all files match.
 
     Tables are compared cell by cell. Exit status 1 if a table or file differs, 2 if a Run can't be
-    run again: a measurement, a Run of netns, a kernel whose guest is missing. Such Runs are left
-    out where there is a manifest.
+    run again: a measurement, a Run of netns, a kernel whose guest is missing. If there is a
+    manifest, such Runs are left out.
     """
     from sojourn.engine.verify import is_repeatable, scenario_of
     from sojourn.engine.verify import verify as verified
@@ -235,7 +235,7 @@ def described(one: Verification) -> str:
     lines += [f"  {file}, which a program read, has changed" for file in one.changed_files]
     if one.same_twice is False:
         lines.append(
-            f"  two runs of seed {run.seeds[0]} differ now: a program uses more than its seed decides"
+            f"  two runs of seed {run.seeds[0]} differ now: a program depends on something other than the seed"
         )
     engine = f"  engine {meta.engine}, {_build(one)}"
     if one.same_build is False:

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from sojourn.scenario import Scenario
 
 PLAIN_EVERY_S = 30.0
-"""Without a terminal, progress is one line in this time: it shows that the run lives and does not
-fill a log."""
+"""Without a terminal, progress is one line in this many seconds: often enough to show that the run
+is alive, seldom enough for a log."""
 
 LONG_S = 10.0
 """A run that takes longer than this is announced with its estimated time."""
 
 MOST_SEEDS = 10_000
-"""A scenario's own limit."""
+"""The most seeds of one scenario."""
 
 STDIN = "-"
 
@@ -54,11 +54,11 @@ def scenario(
 
 
 def permit(scenarios: Sequence[Scenario], engine: str, allowed: bool) -> None:
-    """Sees to the permission to run the programs of scenarios: by the option, or by an answer on the
-    terminal.
+    """Checks that the scenarios' programs may run: the option allows it, or the user's answer on
+    the terminal.
 
     Raises:
-        UserError: there is none, or the engine can't run them.
+        UserError: there is no permission, or the engine can't run the programs.
     """
     with_programs = [one for one in scenarios if has_programs(one.document())]
     if not with_programs:

@@ -327,7 +327,8 @@ def _backlog(axes: Axes, view: _View) -> None:
         style.note(axes, "the queue was not recorded")
     remarks = []
     for name, level in state.levels.items():
-        # A limit far above the backlog would flatten the curve, so a remark has it instead.
+        # A limit far above the backlog would flatten the curve, so it is written as a remark
+        # instead.
         if level <= 1.6 * axes.get_ylim()[1]:
             axes.set_ylim(0, max(axes.get_ylim()[1], 1.1 * level))
             axes.axhline(

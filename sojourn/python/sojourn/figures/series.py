@@ -148,9 +148,9 @@ def by_way(run: Run, lines: Mapping[str, Line], link: str | None) -> tuple[Line,
 
 
 def above_rate(run: Run, seed: int, link: str | None) -> set[str]:
-    """Names the goodputs that at some time exceed the most that their links carried. "there" stands
-    for the flows across this link, "back" for all other flows, "goodput" for all flows. Empty for a
-    measurement."""
+    """The sums of goodput that exceed, at some time, the most that their links carried in an
+    interval: "there" (flows across this link), "back" (all other flows), "goodput" (all flows).
+    Empty for a measurement."""
     if is_measured(run):
         return set()
     flows = goodputs(run, seed)

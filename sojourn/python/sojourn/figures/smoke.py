@@ -1,12 +1,12 @@
 """Pings of days and months: the smoke of SmokePing (Tobias Oetiker, 2001) as nested bands, loss by
 colour, traffic below.
 
-A column is as many seconds, minutes or hours as fill the width. Its median is a tick, black without
-loss and otherwise coloured by the lost share. Around it are bands, from all of the column's RTTs to
-their middle fifth, lighter further from the median. SmokePing draws a
-grey band from the i-th least to the i-th greatest of its 20 pings. With hundreds of pings in a
-column, a band between two quantiles shows the same. Short spans also show the probes themselves. A
-span without any probes is a shaded gap.
+A column is some seconds, minutes or hours wide, so that the columns fill the width. Its median is a
+tick, black without loss and otherwise coloured by the lost share. Around it are bands, from all of
+the column's RTTs to their middle fifth, lighter further from the median. SmokePing draws a grey
+band from the i-th least to the i-th greatest of its 20 pings. With hundreds of pings in a column, a
+band between two quantiles shows the same. Short spans also show the probes themselves. A span
+without any probes is a shaded gap.
 
 Below, on the same time axis, is the traffic of the interface: down above zero, up below it.
 """

@@ -50,7 +50,7 @@ SHARED = (
     "tc_tree",
     "texts",
 )
-"""The modules of this folder that are no formats."""
+"""The modules of this folder that contain no format."""
 
 
 def formats() -> list[Format]:

@@ -19,14 +19,14 @@ from sojourn import sanitize
 from sojourn.errors import UserError
 
 LARGEST = 100_000_000
-"""Bytes of a file, packed or unpacked. Six minutes of irtt at 100 packets a second have 40 MB as
-JSON, an hour 420 MB. Captures are read as a stream and may be larger."""
+"""The most bytes of a file, packed or unpacked. Six minutes of irtt at 100 packets a second are 40
+MB of JSON, an hour is 420 MB. Captures are read as a stream and may be larger."""
 MOST_VALUES = 3_000_000
-"""Values and keys of a JSON file, fields of a table. Each is a Python object of some 100 bytes. An hour of 20 pings a
-second to five targets has half as many as flent writes them."""
+"""The most values and keys of a JSON file, or fields of a table. Each is a Python object of some
+100 bytes. flent writes half as many for an hour of 20 pings a second to five targets."""
 MOST_LINES = 1_000_000
-"""Lines of a text, each a Python object of at least 60 bytes: eleven days of ping, three hours of
-irtt at 100 packets a second."""
+"""The most lines of a text, each a Python object of at least 60 bytes: eleven days of ping, or
+three hours of irtt at 100 packets a second."""
 HEAD = 4096
 """The number of first bytes by which formats are recognised."""
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -38,8 +38,8 @@ PCAP = {
     b"\xd4\xc3\xb2\xa1": ("<", 1_000, 16), b"\xa1\xb2\xc3\xd4": (">", 1_000, 16), b"\x4d\x3c\xb2\xa1": ("<", 1, 16),
     b"\xa1\xb2\x3c\x4d": (">", 1, 16), b"\x34\xcd\xb2\xa1": ("<", 1_000, 24), b"\xa1\xb2\xcd\x34": (">", 1_000, 24),
 }  # fmt: skip
-"""The first bytes of captures of pcap: byte order, ns of a unit of time, bytes of a packet's header. The
-last two are those of a modified libpcap of Linux 2.2."""
+"""The first bytes of a pcap capture: for each, the byte order, the unit of times in ns, and the
+bytes of a packet's header. The last two are those of a modified libpcap of Linux 2.2."""
 PCAPNG = b"\x0a\x0d\x0d\x0a"
 HINT = "give a file that another program wrote"
 
@@ -67,15 +67,15 @@ class Content:
     first: bytes
     """The first `HEAD` bytes."""
     whole: bytes | None = None
-    """All of it; None: it is read when it is asked for."""
+    """The whole content; None: it is read on first use."""
     units: Mapping[str, str] = field(default_factory=dict)
     """The unit of each column of a table whose name has none."""
     span_ns: tuple[int, int] | None = None
-    """The part of a capture to read, from its first packet; None: all of it."""
+    """The part of a capture to read, counted from its first packet; None: the whole capture."""
 
     @cached_property
     def data(self) -> bytes:
-        """All of it.
+        """The whole content.
 
         Raises:
             UserError: it can't be unpacked, or is larger than `LARGEST`.
@@ -89,7 +89,7 @@ class Content:
 
     @contextmanager
     def stream(self) -> Iterator[BinaryIO]:
-        """It as a stream, of any length.
+        """The content as a stream of any length.
 
         Raises:
             UserError: it can't be read or unpacked.
@@ -180,8 +180,8 @@ def open_file(path: Path) -> Content:
     """A file, unpacked if it is packed by gzip, bzip2, xz or zstd.
 
     Raises:
-        UserError: it can't be read or unpacked. A pipe, and a file packed by zstd: it has more than
-            `LARGEST` bytes.
+        UserError: it can't be read or unpacked, or a pipe or a file packed by zstd has more than
+        `LARGEST` bytes.
     """
     if path.is_file():
         packed = sanitize.content_of(path, 3, HINT)
@@ -216,9 +216,9 @@ def _check_size(path: Path, data: bytes) -> None:
 
 
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-"""Each at which `str.splitlines` ends a line."""
+"""The characters at which `str.splitlines` ends a line."""
 _SEPARATORS = ",;\t"
-"""Each that separates the fields of a table."""
+"""The characters that separate the fields of a table."""
 
 
 def _too_many(path: Path, most: int, things: str) -> UserError:

@@ -1,8 +1,8 @@
 """crusader's raw results (`.crr`): goodput of each stream and the pings of its tests.
 
-A header of two numbers, magic and version. Version 0 is bincode; versions 1 and 2 are MessagePack in
-Snappy's frames (google/snappy, framing_format.txt and format_description.txt). Bytes of a stream are
-counted from its beginning. A ping to the latency peer is a series of its own.
+A file begins with two numbers: magic and version. Version 0 is bincode; versions 1 and 2 are
+MessagePack in Snappy's frames (google/snappy, framing_format.txt and format_description.txt). Bytes
+of a stream are counted from its beginning. A ping to the latency peer is a series of its own.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _read(content: Content) -> FileMeasurement:
     try:
         version, data = struct.unpack_from("<Q", content.data, 8)[0], content.data[16:]
         if version not in VERSIONS:
-            raise FileFormatError(f"it has version {version}, and 0, 1 and 2 are read")
+            raise FileFormatError(f"it has version {version}, but only 0, 1 and 2 are read")
         return _measured(_version_0(data) if version == 0 else _document(data))
     except struct.error:
         raise FileFormatError("it ends too early") from None
@@ -60,7 +60,7 @@ def _measured(raw: Any) -> FileMeasurement:
             for point in each["data"]:
                 at, count = _seconds(point["time"]), point["bytes"]
                 if count < last or at < last_at:
-                    raise FileFormatError("the bytes of a stream become fewer")
+                    raise FileFormatError("a stream's count of bytes decreases")
                 # A stream begins with its first bytes.
                 if count:
                     stream.add(last_at, at, count - last)
@@ -126,7 +126,7 @@ def _pings(name: str, raw: list[Any]) -> Pings:
         total = None if latency is None else _field(latency, "total", 0)
         up = None if latency is None else _field(latency, "up", 1)
         rtt = None if total is None else _seconds(total) * 1e3
-        # Version 0 has no one-way delays: 0 in their place.
+        # Version 0 has no one-way delays and writes 0.
         forward = None if up is None or not _seconds(up) else _seconds(up) * 1e3
         found.add(_seconds(each["sent"]), each["index"], rtt, forward)
     found.sent.sort(key=lambda ping: (ping.t, ping.seq))
@@ -150,7 +150,8 @@ def _seconds(value: Any) -> float:
 
 
 def _version_0(data: bytes) -> Any:
-    """Numbers of fixed size, little-endian; a list has its length in front; an option a byte."""
+    """Reads bincode: numbers of fixed size, little-endian; a list's length precedes it; a byte says
+    whether an optional value follows."""
     at = 0
 
     def take(form: str) -> Any:
@@ -247,7 +248,7 @@ def _unpacked(block: bytes) -> bytes:
         if not 0 < offset <= len(out):
             raise FileFormatError("a block copies bytes from before its start")
         start = len(out) - offset
-        # A copy may reach into itself.
+        # A copy may overlap the bytes that it writes.
         while size > 0:
             piece = out[start : start + size]
             out += piece
@@ -255,7 +256,7 @@ def _unpacked(block: bytes) -> bytes:
         if len(out) > length:
             break
     if len(out) != length:
-        raise FileFormatError("a block's length is not the one that it states")
+        raise FileFormatError("a block states another length than it has")
     return bytes(out)
 
 

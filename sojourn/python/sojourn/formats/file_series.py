@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 S = 1e9
 MOST_S, MOST_MS, MOST_BYTES, MOST_COUNT = 1e8, 1e7, 1e15, 1e15
-"""No time, RTT, number of bytes or counter of a file is larger: 3 years, 3 hours, 1 PB."""
+"""The largest time, RTT and number of bytes (or other counter) of a file: 3 years, 3 hours, 1
+PB."""
 
 
 def counted(count: int, one: str, more: str) -> str:
@@ -55,9 +56,9 @@ class Stream:
 
     name: str
     direction: Direction
-    """From or to the host under test, which is the client."""
+    """"up": from the client, which is the host under test; "down": to it."""
     t: list[float] = field(default_factory=list)
-    """Seconds since the measurement began. The first is where the stream began."""
+    """Seconds since the measurement began. The first is the beginning of the stream."""
     delivered: list[float] = field(default_factory=list)
     """Bytes from the beginning up to each time."""
     cwnd: list[float] = field(default_factory=list)
@@ -69,7 +70,7 @@ class Stream:
     """Segments retransmitted from the beginning up to each time."""
     congestion: str = "unknown"
     sent_packets: int | None = None
-    """Datagrams of the whole stream."""
+    """The datagrams of the whole stream; None: not known."""
     lost_packets: int | None = None
 
     def add(
@@ -77,7 +78,7 @@ class Stream:
         retransmits: float = math.nan,
     ) -> None:  # fmt: skip
         """Adds an interval in which `size` bytes were delivered and `retransmits` segments sent
-        again. A gap before it delivered nothing.
+        again. If there is a gap before it, nothing was delivered in the gap.
 
         Raises:
             FileFormatError: the interval ends before it begins, or overlaps the previous one.
@@ -88,7 +89,7 @@ class Stream:
             self._append(start, 0.0, math.nan, math.nan, 0.0)
         elif start < self.t[-1] - 0.05:
             raise FileFormatError(
-                f"an interval of {self.name} begins before the one before it has ended"
+                f"an interval of {self.name} begins before the previous one has ended"
             )
         elif start > self.t[-1] + 0.05:
             self._append(start, self.delivered[-1], math.nan, math.nan, self.retransmits[-1])
@@ -134,7 +135,7 @@ class Pings:
         """Adds a probe; `rtt_ms` None: it was lost.
 
         Raises:
-            FileFormatError: a value can't be true.
+            FileFormatError: a value is out of bounds.
         """
         if rtt_ms is not None:
             checked(rtt_ms, "an RTT in ms", MOST_MS)

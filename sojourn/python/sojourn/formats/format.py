@@ -52,15 +52,15 @@ class Format:
     recognises: Callable[[Content], bool]
     """Whether a file has this format. It must not fail on any content."""
     read: Callable[[Content], Measurement | Texts]
-    """Reads it. Raises FileFormatError where the file says something that can't be taken; KeyError,
-    TypeError, ValueError and the like where it is damaged."""
+    """Reads the file. Raises FileFormatError if sojourn can't use something in it, and KeyError,
+    TypeError, ValueError and the like if it is damaged."""
 
     refused: bool = False
-    """Whether it is recognised only to give the reason why it can't be read."""
+    """Whether the format is recognised only so that an error can say why it can't be read."""
     takes_time: bool = False
-    """Whether a part of its time can be read (`Content.span_ns`)."""
+    """Whether one span of its time can be read alone (`Content.span_ns`)."""
     takes_units: bool = False
-    """Whether the units of its columns can be given (`Content.units`)."""
+    """Whether the user can give the units of its columns (`Content.units`)."""
 
     @property
     def hint(self) -> str:

@@ -2,8 +2,8 @@
 
 A row is an interval of a connection: time, address, port, address, port, number, interval, bytes,
 bit/s. A server's row of datagrams also has jitter, lost, total, percentage lost, reordered. The last
-row of a connection repeats its whole time. The program says neither its version nor who sent:
-a connection to the server's port was sent by the client, so it is an upload.
+row of a connection is about its whole time. The file has neither the version nor the sender. A
+connection to the server's port is taken for an upload.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ROW = re.compile(
     r"\d{14}(?:\.\d+)?,[0-9a-fA-F.:]*,\d+,[0-9a-fA-F.:]*,\d+,-?\d+,\d+\.\d+-\d+\.\d+,-?\d+,-?\d+"
 )
 PORT = 5001
-"""The server's, unless -p gives another."""
+"""The server's port, unless -p gives another."""
 
 
 def _is_csv(content: Content) -> bool:
@@ -45,7 +45,8 @@ def _read_csv(content: Content) -> FileMeasurement:
         local, remote = int(key[1]), int(key[3])
         unknown += PORT not in (local, remote)
         stream = Stream(f"upload {len(streams) + 1}", "up")
-        # Times of day are whole seconds: connections that began within one began together.
+        # Times of day are whole seconds, so connections that began in the same second are taken to
+        # have begun together.
         later = _stamp(intervals[0][0]) - _interval(intervals[0])[1] - began
         first = later if later > 1.5 else 0.0
         for row in intervals if len(intervals) == 1 else intervals[:-1]:

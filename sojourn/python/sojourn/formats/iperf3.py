@@ -115,15 +115,15 @@ def _shift(streams: Iterable[Stream]) -> None:
 
 
 def _congestion(raw: Json, *, sends: bool) -> str:
-    """The sender's congestion control; iperf3 gives it at the end. `sends`: whether that is who
-    wrote the file."""
+    """The sender's congestion control; iperf3 gives it at the end. `sends`: whether the end that
+    wrote the file was the sender."""
     end = raw.get("end", {})
     return str(end.get("sender_tcp_congestion" if sends else "receiver_tcp_congestion") or end.get("sender_tcp_congestion") or "unknown")  # fmt: skip
 
 
 def _receivers(raw: Json, streams: dict[int, Stream], *, server: bool) -> list[str]:
-    """Uses the receiver's intervals if the file has the server's output. Returns the notes: otherwise
-    one gives the receiver's total."""
+    """Uses the receiver's intervals if the file has the server's output; otherwise adds a note with
+    the receiver's total. Returns the notes."""
     sent = {
         socket: stream for socket, stream in streams.items() if (stream.direction == "up") != server
     }
@@ -147,7 +147,9 @@ def _receivers(raw: Json, streams: dict[int, Stream], *, server: bool) -> list[s
     )
     wrote = sum(stream.delivered[-1] for stream in sent.values())
     if server or not got:
-        return ["What was sent is counted as the sender wrote it."]
+        return [
+            "The intervals count the bytes that the sender wrote: the file has no count of the receiver."
+        ]
     return [
         f"Uploads are what the sender wrote in each interval, {wrote / 1e6:.4g} MB in all; the receiver got {got / 1e6:.4g} MB."
     ]
@@ -168,7 +170,7 @@ def _datagrams(raw: Json, streams: dict[int, Stream], *, server: bool) -> list[s
             arrived = 1 - end["lost_packets"] / end["packets"]
             stream.delivered = [size * arrived for size in stream.delivered]
             notes.append(
-                "A UDP upload is what was sent in each interval less the share that was lost in all."
+                "A UDP upload is the data sent in each interval, less the share that was lost in the whole test."
             )
     return notes
 
@@ -231,8 +233,8 @@ def _is_text(content: Content) -> bool:
 
 
 def _read_text(content: Content) -> FileMeasurement:
-    """Intervals have three digits: what the transfer column has is 0.5 % exact, so the rate is
-    taken where it has more."""
+    """Bytes are computed from the rate of each interval. Both the transfer and the rate have three
+    digits, an error of up to 0.5 %."""
     server = "Accepted connection from" in content.text
     reverse = "Reverse mode" in content.text
     protocol = "UDP" if "Datagrams" in content.text else "TCP"
@@ -293,7 +295,7 @@ def _text_ends(ends: list[str], streams: dict[str, Stream], protocol: str) -> li
             )
         elif stream is not None and stream.direction == "up":
             notes.append(
-                f"An upload is what the sender wrote; its receiver got {found['rate']} {found['prefix']}{found['of']}/s over the whole of it."
+                f"An upload is what the sender wrote; its receiver got {found['rate']} {found['prefix']}{found['of']}/s over the whole test."
             )
     return notes
 

@@ -58,7 +58,7 @@ def _read_json(content: Content) -> FileMeasurement:
     raw = content.json
     if raw["version"].get("json_format") != 1:
         raise FileFormatError(
-            f"its json_format is {raw['version'].get('json_format')!r}, and 1 is read"
+            f"its json_format is {raw['version'].get('json_format')!r}, but only 1 is read"
         )
     trips, stats, config = raw["round_trips"], raw["stats"], raw["config"]
     # Without the option --clock both one of the clocks is missing.

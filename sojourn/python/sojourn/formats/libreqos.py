@@ -29,7 +29,8 @@ DEFAULT = "cake"
 NET = "net"
 MOST_CIRCUITS = 50
 DELAY, CORE_DELAY = "1 ms", "10 ms"
-"""Guesses: of a link in the network, and of the way to the net."""
+"""Guessed delays: of a link in the network, and of the link between the network and the Internet
+(the node `net`)."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class _Link:
     down_mbps: float
     up_mbps: float
     sqm: tuple[str, str]
-    """Down and up."""
+    """The disciplines down and up."""
 
     def lines(self) -> Iterator[str]:
         for source, target, mbps, sqm in (

@@ -1,10 +1,10 @@
 """A table of a line over time: rates in each direction, delay or RTT, loss, by the names of its
 columns. CSV, tabs, semicolons or blanks.
 
-It becomes a trace for each quantity and a scenario that uses them. A scenario's own traces are
-chosen by crates/scenario/src/columns.rs: it looks for the one quantity and the unit that the
-scenario's key implies, and knows no directions, RTTs, losses or dates. Here nothing implies them,
-so the names must contain them. Both give a name with a unit the same meaning (the tests say so).
+It becomes a trace for each quantity and a scenario that uses them. crates/scenario/src/columns.rs
+reads the traces that a scenario names. There the scenario's key implies the quantity and its unit;
+directions, RTTs, losses and dates do not occur. Here the names of the columns must contain them.
+Both readers give a name with a unit the same meaning, which a test compares.
 
 A column's unit is part of its name (`dl_mbps`, `rtt_ms`) or given (`Content.units`). Without a unit
 the file is refused, unless it is a known public dataset.
@@ -44,7 +44,7 @@ _RATE_UNITS = {"": math.nan, "b": 1e-6, "k": 1e-3, "m": 1.0, "g": 1e3}
 _DELAY_UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
 """In ms."""
 UNITS = {f"{prefix}bps": scale for prefix, scale in zip(("", "k", "m", "g"), (1e-6, 1e-3, 1.0, 1e3), strict=True)} | _DELAY_UNITS  # fmt: skip
-"""The units that can be given, to Mbit/s or ms."""
+"""The units that can be given, each with its factor to Mbit/s or ms."""
 _DATES = ("%Y.%m.%d_%H.%M.%S", "%Y-%m-%d %H:%M:%S", "%Y/%m/%d %H:%M:%S", "%d/%m/%Y %H:%M:%S")
 KBITS = frozenset({"dl_bitrate", "ul_bitrate", "cellid", "state"})
 """Columns of the 5G dataset of University College Cork, whose bitrates are in kbit/s."""
@@ -56,7 +56,7 @@ class _Column:
     quantity: str
     """"time", "down", "up", "delay", "rtt" or "loss"."""
     scale: float = 1.0
-    """To seconds, Mbit/s, ms or a share of 1; NaN: the name has no unit."""
+    """The factor to seconds, Mbit/s, ms or a share of 1; NaN: the name has no unit."""
 
 
 def _plain_name(name: str) -> str:
@@ -147,9 +147,7 @@ def _columns(
         found = _meaning(name)
         if found is None or found.quantity in chosen:
             if name in units:
-                raise FileFormatError(
-                    f"nothing is read of its column {name!r}, so it takes no unit"
-                )
+                raise FileFormatError(f"its column {name!r} is not read, so it takes no unit")
             unread.append(name)
             continue
         if name in units:
@@ -180,7 +178,7 @@ def _given(column: _Column, name: str, unit: str) -> _Column:
         kind = _KINDS[column.quantity]
         raise FileFormatError(f"its column {name!r} is {kind}: it takes {wanted}, not {unit}")
     if not math.isnan(column.scale) and column.scale != UNITS[unit]:
-        raise FileFormatError(f"its column {name!r} has another unit in its name than {unit}")
+        raise FileFormatError(f"its column {name!r} has a unit in its name that is not {unit}")
     return _Column(column.quantity, UNITS[unit])
 
 
@@ -247,7 +245,7 @@ def trace_texts(
     """The traces of a line and a scenario of them.
 
     `series`: for "down", "up" (Mbit/s), "delay", "rtt" (ms) and "loss" times in s and values.
-    `names`: what the file calls each.
+    `names`: the name of each in the file.
     """
     traces = {way: series[way] for way in ("down", "up") if way in series}
     delay = series.get("delay")
@@ -278,7 +276,8 @@ def trace_texts(
 def _scenario(
     content: Content, traces: Mapping[str, list[tuple[float, float]]], span: float, notes: list[str]
 ) -> str:
-    """A download, an upload and a ping over the line. `.toml` and traces have one stem."""
+    """A scenario with a download, an upload and a ping over the line. Its file and the traces share
+    a stem."""
     keys: dict[str, object] = {"qdisc": "fq_codel"}
     if "delay" in traces:
         keys["delay_trace"] = "{stem}.delay.trace"

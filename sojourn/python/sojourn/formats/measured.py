@@ -1,8 +1,8 @@
 """A measurement that another program made, and the Run that it becomes.
 
-A reader returns `FileMeasurement`: streams with the bytes that they had delivered by then, and pings with
-their RTTs. `tables` and `facts` are the tables and facts of a Run, whose engine is the program's
-name. Values that the program does not give are null.
+A reader returns `FileMeasurement`: streams with the bytes delivered by each time, and pings with
+their RTTs. `tables` and `facts` make the tables and facts of a Run. The Run's engine is the name of
+the program. Values that the program does not give are null.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ class FileMeasurement:
     """A measurement of a line, read from a file."""
 
     program: str
-    """As the engine of the Run."""
+    """Its name, which is also the engine of the Run."""
     version: str
-    """The program's; "": the file does not say."""
+    """The program's version; "": the file does not say."""
     test: str
     """The kind of test, as "TCP upload"."""
     host: str
-    """Its server or target; "": the file does not say."""
+    """The server or target of the test; "": the file does not say."""
     began_s: float | None
     """The time of day at t = 0, seconds since 1970; None: the file does not say."""
     streams: list[Stream] = field(default_factory=list)
     pings: list[Pings] = field(default_factory=list)
     phases: list[SessionPhase] = field(default_factory=list)
-    """Empty: those that the streams make (`_phases`)."""
+    """Empty: the times at which the streams send decide (`_phases`)."""
     one_host: bool = False
-    """Whether all pings ask one host in different ways, so that they don't locate a queue."""
+    """Whether all pings go to one host, by different protocols: such pings don't locate a queue."""
     notes: list[str] = field(default_factory=list)
     """A sentence for each part of the file that was left out or is not exact."""
 
@@ -115,7 +115,9 @@ class FileMeasurement:
 
         notes = [f"Read from {content.path.name}: {self._taken()}.", *self.notes]
         if self.began_s is None:
-            notes.append("The file does not say when it began: its own time is shown.")
+            notes.append(
+                "The file does not say when the test began: the time of the file's last change is shown."
+            )
         unknown = [pings.name for pings in self.pings if not pings.losses_known]
         if unknown:
             notes.append(f"Lost probes of {', '.join(unknown[:8])} are not known.")

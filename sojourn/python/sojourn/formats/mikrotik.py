@@ -1,10 +1,11 @@
 """An export of MikroTik's RouterOS (`/queue export`): a scenario of its shaped line.
 
-The first simple queue with a limit is taken, or the first queues of the tree in each direction. A
-simple queue's limit is a pair. Its first value is of the packets that come from the target: uploads if
-the target is an address, downloads if it is an interface, which is then taken for that to the
-line. In the tree a queue limits what leaves its parent: a parent with `bridge`, `lan` or `vlan` in its
-name is taken for the home network, so that queue is the download.
+The first simple queue with a limit is taken; if there is none, the first queue of the tree in each
+direction. A simple queue's limit is a pair, and its first value limits the packets that come from
+the queue's target. If the target is an address, these are uploads. If it is an interface, it is
+taken for the one to the line, so these are downloads. A queue of the tree limits the packets that
+leave its parent interface. A parent with `bridge`, `lan` or `vlan` in its name is taken for the
+home network: its queue is the download.
 """
 
 from __future__ import annotations
@@ -115,8 +116,8 @@ def _of_simple(queues: list[dict[str, str]], notes: list[str]) -> dict[Direction
             f"{len(queues)} simple queues have a limit: {queue.get('name', 'the first')} is taken."
         )
     target = queue.get("target", "")
-    # From an address of the home the packets are uploads; from the interface to the line they are
-    # downloads.
+    # Packets that come from an address of the home are uploads. Packets that come from the
+    # interface to the line are downloads.
     first_up = (
         target == "" or _ADDRESS.match(target) is not None or _HOME.search(target) is not None
     )

@@ -1,9 +1,9 @@
 """mtr's raw output (`--raw`), which has each probe to each hop. Its reports (text, JSON, CSV) have
 means only, so they are recognised and refused.
 
-Lines of --raw: `x HOP SEQ` a probe was sent, `h HOP ADDRESS`, `p HOP US SEQ` its reply after so many
-microseconds. It has no times: a round of probes is placed a second after the one before, as mtr
-sends them unless -i is given.
+Lines of --raw: `x HOP SEQ` a probe was sent, `h HOP ADDRESS`, `p HOP US SEQ` its reply US
+microseconds later. The output has no times. A round of probes is placed one second after the
+previous one, which is mtr's default (-i).
 """
 
 from __future__ import annotations

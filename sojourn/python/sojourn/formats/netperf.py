@@ -43,7 +43,7 @@ def _read_text(content: Content) -> FileMeasurement:
     began = rows[0][2] - rows[0][1]
     stream = Stream(f"{test[1]} {'download' if direction == 'down' else 'upload'}", direction)
     for rate, took, end in rows:
-        # The ends have a millisecond's error against the lengths.
+        # An interval's end minus its length can be a millisecond before the previous end.
         start = max(end - began - took, stream.t[-1] if stream.t else 0.0)
         stream.add(start, max(end - began, start), max(rate, 0.0) * took)
     return FileMeasurement("netperf", "", f"{test[1]}_{test[2]}", test[3], began, streams=[stream])

@@ -32,7 +32,7 @@ SERIES = {
 }
 """The idle list and the loaded lists of each kind of latency."""
 IDLE_S = 1.0
-"""The idle phase, of which the file has no length."""
+"""The assumed length of the idle phase, which the file does not contain."""
 MOST_S = 3600.0
 
 

@@ -30,10 +30,10 @@ _Frames = NDArray[np.uint8]
 LONGEST_NAME = 59
 """A scenario's names have at most 64 characters; five are left for a number (`unique_names`)."""
 KEPT = 192
-"""The first bytes of a frame, which are read."""
+"""The number of bytes that are read of each frame, from its beginning."""
 CHUNK = 50_000
 MOST_PACKETS = 2_000_000
-CHOOSE = "choose a time of it, --time 0s..60s"
+CHOOSE = "choose a part of it, --time 0s..60s"
 LONGEST_BLOCK = 16 << 20
 ICMP, TCP, UDP, ICMP6 = 1, 6, 17, 58
 FIN, SYN, RST, ACK = 1, 2, 4, 16
@@ -41,7 +41,8 @@ QUIC_VERSIONS = (1, 0x6B3343CF)
 LONG_HEADER, SPIN_0, SPIN_1 = 1, 2, 3
 _V4, _V6 = 0x0800, 0x86DD
 _BY_VERSION = -1
-"""In place of an EtherType: the first four bits say which IP it is."""
+"""Stands for an EtherType if the frame has none: the first four bits of the packet are the version
+of IP."""
 UNREAD = {
     8: "SLIP", 104: "Cisco HDLC", 227: "CAN", 117: "OpenBSD pflog", 119: "IEEE 802.11 with a Prism header", 163: "IEEE 802.11 with an AVS header",
     189: "USB of Linux", 192: "PPI", 195: "IEEE 802.15.4", 201: "Bluetooth", 220: "USB of Linux", 230: "IEEE 802.15.4 without FCS",
@@ -73,7 +74,7 @@ class Ends:
             short = f"{name} {self.source_port} to {self.target}:{self.target_port}"
             long = f"{name} {self.source}:{self.source_port} to {self.target}:{self.target_port}"
         else:
-            # So that the name does not end in `.N`, like those of the numbered flows of one entry.
+            # An IPv4 address alone would end the name in `.N`, as the names of numbered flows do.
             short = f"{name} to {self.target} packets"
             long = f"{name} {self.source} to {self.target} packets"
         return long if len(long) <= LONGEST_NAME else short
@@ -86,19 +87,19 @@ class Packets:
     flows: list[Ends] = field(default_factory=list)
     t_ns: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
     flow: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
-    """Its flow's number in `flows`."""
+    """The place of the packet's flow in `flows`."""
     size: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
     """Bytes of the IP packet."""
     ds: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
-    """DSCP and ECN."""
+    """The byte with DSCP and ECN."""
     payload: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
-    """Bytes behind the header of TCP or UDP; 0 of others."""
+    """Bytes behind the header of TCP or UDP; 0 for other protocols."""
     flags: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
     seq: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
-    """TCP's, or an echo's."""
+    """The sequence number of TCP, or of an ICMP echo."""
     ack: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
     tsval: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
-    """TCP's timestamp; -1: none."""
+    """The value of TCP's timestamp option; -1: none."""
     tsecr: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
     echo: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
     """1: an ICMP echo request; 2: a reply; 0: neither."""
@@ -126,7 +127,8 @@ COLUMNS = (
 
 
 def read(stream: BinaryIO, span_ns: tuple[int, int] | None = None) -> Packets:
-    """The packets of a capture. `span_ns`: those of this time only, from the first packet.
+    """The packets of a capture. `span_ns`: only those between these two times, counted from the
+    first packet.
 
     Raises:
         FileFormatError: it is damaged, or has more packets than `MOST_PACKETS`.
@@ -498,8 +500,8 @@ def _ip(
 
 
 def _quic(frames: _Frames, at: Int64s) -> Int64s:
-    """The kind of QUIC packet that begins here (RFC 9000 sections 17.2 and 17.3.1; those of 20 bytes or
-    more)."""
+    """The kind of QUIC packet that begins here, of at least 20 bytes (RFC 9000 sections 17.2 and
+    17.3.1)."""
     first = _u8(frames, at)
     known = np.isin(_u32(frames, at + 1), QUIC_VERSIONS)
     short = np.where(first & 0x20, SPIN_1, SPIN_0)

@@ -2,9 +2,10 @@
 
 `StaticBwConfig` and `StaticDelayConfig` are a value for a duration, `TraceBwConfig` a list of
 durations with values, `Repeated..PatternConfig` a list of models that is repeated. Durations and
-rates are texts (`"10ms"`, `"12Mbps"`), or objects with `secs` and `nanos`, `gbps` and `bps`. A trace of a
-scenario repeats by itself, as `count` 0 does; a list within a list is repeated `count` times. Models that are drawn at random (`NormalizedBwConfig`,
-`SawtoothBwConfig`) are refused.
+rates are texts (`"10ms"`, `"12Mbps"`), or objects with `secs` and `nanos`, `gbps` and `bps`. A
+scenario's trace repeats without end, like a model with `count` 0. A list within a list is repeated
+`count` times. Models that are drawn at random (`NormalizedBwConfig`, `SawtoothBwConfig`) are
+refused.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def _steps(model: Json, *, outermost: bool = True) -> Iterator[tuple[float, floa
         count = int(about.get("count", 0))
         if not 0 <= count <= MOST_ROWS:
             raise FileFormatError(f"a count of {count} is too large")
-        # The outermost list is repeated as a whole by the scenario.
+        # The outermost list is read once, because the scenario repeats the whole trace.
         for _ in range(1 if outermost else max(count, 1)):
             for each in about["pattern"]:
                 yield from _steps(each, outermost=False)

@@ -1,9 +1,10 @@
 """The packets of a capture, sent again by a scenario, each flow in its direction.
 
-The scenario has a flow for each conversation and direction, in the order of their bytes, and one for
-all smaller ones in each direction. Its packets are in a capture of our own beside it, with an
-interface for each flow. It is open loop: packets are sent when they were captured, whatever the
-queue does. Packets above the MTU, which segmentation offload made, are cut at the MTU.
+The scenario has a flow for each direction of each conversation, the largest first; the smallest
+ones share one flow in each direction. The packets are in a capture that is written beside the
+scenario, with an interface for each flow. It is open loop: packets are sent when they were
+captured, whatever the queue does. Packets above the MTU, which segmentation offload made, are cut
+at the MTU.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from sojourn.records import pcapng
 from sojourn.sanitize import plain, toml
 
 MOST_FLOWS = 100
-"""Flows of their own; each smaller one is part of its direction's rest."""
+"""The most flows that are kept apart. Smaller ones are merged into one for each direction."""
 MOST_KEPT = 1_000_000
-"""Packets: a scenario's capture has at most 64 MiB."""
+"""The most packets: a scenario's capture has at most 64 MiB."""
 MOST_OF_A_FLOW = 200_000
 LONGEST_NS = 6 * 3600 * 10**9
 MTU, LEAST = 1500, 41
@@ -66,9 +67,10 @@ def read_packets(content: Content) -> tuple[Packets, list[str]]:
 def home(found: Packets) -> tuple[set[str], str]:
     """The addresses on this side, and a sentence on how they were chosen.
 
-    Private addresses that exchange packets with public ones. Otherwise the address with the most bytes
-    is on this side (of two alike the first sender), so are the peers of its peers, and of other
-    conversations the end whose address is closer to it.
+    If private addresses exchange packets with public ones, this side is these private addresses.
+    Otherwise it is the address with the most bytes (if two have the same, the one that sent first)
+    and the peers of its peers. In other conversations it is the end whose address shares more
+    leading bits with that address.
     """
     private = {
         address

@@ -1,4 +1,4 @@
-"""The tables and flows of a Run, of what a file contains."""
+"""Makes the tables and flows of a Run from the series of a file."""
 
 from __future__ import annotations
 
@@ -38,9 +38,11 @@ def empty_tables() -> Tables:
 def session_flows(
     names: Iterable[str], streams: Sequence[tuple[Direction, str]], load_phase: int
 ) -> list[SessionFlow]:
-    """The facts of streams, each a direction and a congestion control, and then of targets.
+    """The facts of the streams (each given as direction and congestion control), then of the
+    targets.
 
-    `names`: of the streams and of the targets. `load_phase`: the number of the streams' phase.
+    `names`: the names of the streams, then of the targets. `load_phase`: the number of the phase in
+    which the streams send.
     """
     flows: list[SessionFlow] = []
     for number, name in enumerate(unique_names(names)):

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sojourn.facts import Direction, SessionPhase
 
 MOST_STREAMS = 64
-"""Streams, by their bytes; the rest is in the phases only."""
+"""The most streams, the largest first. The others count only for the phases."""
 MOST_TARGETS = 8
 LEAST_BYTES = 10_000
 GRID_NS = 100_000_000
@@ -47,12 +47,12 @@ BUSY = 0.3
 """A direction is loaded while it carries at least this share of its highest rate (the 95th
 percentile of half seconds)."""
 NEAR_QUEUE_NS = 5_000_000
-"""If a bulk upload's RTT on this side of the capture exceeds its minimum by more at the median, the
-queue is on this side."""
+"""If the median of a bulk upload's near half exceeds the minimum by more than this, the queue is on
+this side of the capture."""
 MOST_PHASES = 20
 _HTTPS = 443
 _LEAST_EDGES = 8
-"""Edges of the spin bit: four round trips."""
+"""The fewest edges of the spin bit: four round trips."""
 LOST_AFTER_NS = 10**9
 """An echo request in the last second may still be answered."""
 
@@ -74,7 +74,7 @@ class _Conversation:
 
 
 def measurement(content: Content) -> FileMeasurement:
-    """What a capture tells of the line that it was made on.
+    """A measurement of the line on which the capture was made.
 
     Raises:
         UserError: it can't be unpacked.
@@ -154,8 +154,8 @@ def _conversations(found: Packets, rows: Sequence[Int64s], ours: set[str]) -> li
 
 
 def _quic_flows(found: Packets) -> set[Ends]:
-    """The flows with a long header of QUIC, and those at its usual port whose packets all may be QUIC:
-    of a connection that is older than the capture."""
+    """The flows of QUIC: those with a long header, and those at QUIC's usual port in which every
+    packet may be QUIC. The second kind began before the capture, so it has no long header."""
     flows = set()
     count = len(found.flows)
     long = np.bincount(found.flow[found.quic == packets.LONG_HEADER], minlength=count)
@@ -170,7 +170,7 @@ def _quic_flows(found: Packets) -> set[Ends]:
 
 
 def _unwrapped(values: Int64s) -> Int64s:
-    """Sequence numbers modulo 2^32 as a line."""
+    """Unwraps sequence numbers, which are modulo 2^32."""
     steps = np.diff(values, prepend=values[:1])
     line: Int64s = values[:1] + np.cumsum((steps + 2**31) % 2**32 - 2**31)
     return line
@@ -197,7 +197,8 @@ def _by_spin_bit(found: Packets, one: _Conversation) -> tuple[_Samples, _Samples
         (_in_turn(edges, client) for client in (0, 1)), key=lambda followed: followed[0]
     )
     used = len(edges) - unused
-    # An endpoint that does not spin sets the bit at random: as many edges are out of turn as in it.
+    # An endpoint that does not spin sets the bit at random: then as many edges are out of turn as
+    # in turn.
     if used < _LEAST_EDGES or unused > used / 4:
         return _NONE, _NONE
     far, near = (np.array(half, np.int64).reshape(-1, 2) for half in halves)
@@ -205,7 +206,7 @@ def _by_spin_bit(found: Packets, one: _Conversation) -> tuple[_Samples, _Samples
 
 
 def _edges(found: Packets, rows: Int64s) -> list[tuple[int, int]]:
-    """When the spin bit of one direction changed, and to what."""
+    """The times at which the spin bit of one direction changed, each with the new value."""
     rows = rows[found.quic[rows] > packets.LONG_HEADER]
     values = found.quic[rows] - packets.SPIN_0
     changed = np.flatnonzero(np.diff(values)) + 1
@@ -215,8 +216,9 @@ def _edges(found: Packets, rows: Int64s) -> list[tuple[int, int]]:
 def _in_turn(
     edges: Sequence[tuple[int, int, int]], client: int
 ) -> tuple[int, tuple[list[tuple[int, int]], list[tuple[int, int]]]]:
-    """How many edges are out of turn, as those of packets that were overtaken; and the times from an
-    edge of the near side (0) to the next one of the far side (1), and the reverse."""
+    """Counts the edges out of turn, for example of packets that were overtaken. Also returns two
+    lists of (begin, end): from an edge of the near side (0) to the next edge of the far side (1),
+    and from the far side to the near side."""
     halves: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
     unused = 0
     last: tuple[int, int, int] | None = None
@@ -245,7 +247,7 @@ def _half(found: Packets, sent: Int64s, replies: Int64s) -> _Samples:
 def _by_timestamps(found: Packets, sent: Int64s, replies: Int64s) -> _Samples:
     sent = sent[found.tsval[sent] >= 0]
     replies = replies[(found.tsecr[replies] >= 0) & (found.flags[replies] & packets.ACK != 0)]
-    # Data begets an ACK, and an ACK the data of a sender that waits for it.
+    # Data is answered by an ACK, and an ACK by data if the sender waited for it.
     asks = found.payload[sent] > 0
     if found.payload[replies].sum() > 10 * found.payload[sent].sum():
         asks |= True
@@ -269,7 +271,7 @@ def _by_numbers(found: Packets, sent: Int64s, replies: Int64s) -> _Samples:
     end = seq + found.payload[data]
     highest = np.maximum.accumulate(end)
     again = seq < np.append(seq[:1], highest[:-1])
-    # Neither what was sent again, nor what was covered only after a hole was filled.
+    # Leaves out retransmitted segments, and segments whose ACK had to wait until a hole was filled.
     after_hole = np.zeros(len(data), bool)
     for place in np.flatnonzero(again).tolist():
         after_hole[np.searchsorted(highest, seq[place], side="right") : place + 1] = True
@@ -309,7 +311,7 @@ def _pings(name: str, samples: _Samples, zero: int) -> Pings:
 
 
 def _echoes(found: Packets, rows: Sequence[Int64s], ours: set[str], zero: int) -> list[Pings]:
-    """The pings from this side, the one with the most first."""
+    """The pings from this side, the series with the most probes first."""
     numbers = {ends: number for number, ends in enumerate(found.flows)}
     targets = []
     last = int(found.t_ns[-1])

@@ -19,7 +19,8 @@ from sojourn.formats.measured import FileMeasurement
 _PING = re.compile(r"ping(\d+)$")
 MOST_ROWS = 200_000
 _CHUNK = 1 << 16
-"""Bytes that the parser gets at once: it copies them."""
+"""The number of bytes that the parser gets at once. It copies them, so the number bounds its
+memory."""
 
 
 def _is_xml(content: Content) -> bool:
@@ -61,7 +62,7 @@ def _read_xml(content: Content) -> FileMeasurement:
     if began is None:
         raise FileFormatError("all of its rows are empty")
     notes = [
-        f"{len(probes)} probes every {step} s: within a step their order is not known, they are placed a second apart."
+        f"{len(probes)} probes every {step} s: within a step their order is not known, so they are placed a second apart."
     ]
     if unknown:
         notes.append(f"{unknown} steps have no values.")
@@ -82,7 +83,7 @@ class _Database:
         self._path: list[str] = []
         self._text = ""
         self._texts: dict[str, str] = {}
-        """The last text of each element whose path `_TEXTS` has."""
+        """The last text of each element whose path is in `_TEXTS`."""
         self._row: list[float] | None = None
         """The row that is being read, of the finest archive."""
 
@@ -130,7 +131,7 @@ class _Database:
         self._path.pop()
 
     def close(self) -> None:
-        """Nothing: the parser asks for it."""
+        """Does nothing; the parser requires this method."""
 
 
 _TEXTS = ("rrd/step", "rrd/lastupdate", "rrd/rra/cf", "rrd/rra/pdp_per_row")

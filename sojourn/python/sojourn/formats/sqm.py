@@ -5,9 +5,9 @@ sqm-scripts on other systems (`/etc/sqm/eth0.iface.conf`), which are a shell's v
 
 An enabled queue is taken: its rates, script, discipline and overhead, with the defaults of sqm-scripts
 1.6. `layer_cake.qos` is cake with tins, `piece_of_cake.qos` without; downloads have none either, unless
-`squash_ingress` is 0. `simple.qos` and `simplest.qos` are htb with a discipline below; of `simple.qos`
-the three classes are left out. The router's own port is not the bottleneck: behind cake it has `PORT`,
-behind htb it is unlimited.
+`squash_ingress` is 0. `simple.qos` and `simplest.qos` are htb with a discipline below; the three
+classes of `simple.qos` become one. The router's port is not the bottleneck: behind cake its rate is
+`PORT`, behind htb it is unlimited.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """A script of tc's commands, as they are typed into a router: a scenario.
 
-Read are `tc qdisc`, `tc class` and `tc filter` with add, replace, change and del, and `ip link` for an
-ifb. Of a shell's words, assignments (`DEV=eth0`) and their uses are. Filters choose classes, and one
-class is taken (`tc_tree`); a filter that redirects names the device of the packets that arrive, and
-one that polices is the link's policer. Every other line is named in a note.
+The reader knows `tc qdisc`, `tc class` and `tc filter` with add, replace, change and del, `ip link`
+for an ifb, and the shell's assignments (`DEV=eth0`) with their uses. A filter that chooses a class
+is not used, because only one class is taken (`tc_tree`). A filter that redirects names the device
+of arriving packets. A filter that polices becomes the link's policer. A note names every other
+line.
 """
 
 from __future__ import annotations

@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from sojourn.facts import Direction
 
 GUESSED_DELAY = "10 ms"
-"""In each direction, where a file has no delay."""
+"""The delay of each direction if a file has none."""
 PORT = "1 Gbit/s"
 """The rate of a port that is not the bottleneck, or is not known."""
 LINK_LAYER = "linux"
-"""Of a shaper in Linux, which counts the header of Ethernet in the length of a packet."""
+"""The link layer of a shaper in Linux, which counts the header of Ethernet in the length of a
+packet."""
 GUESSES = f"The file has neither delay nor traffic: {GUESSED_DELAY} in each direction and four connections each way are guesses."
 """The note on the scenario of a configuration (`line_scenario`)."""
 TO_RUN = "to run it: sojourn run {file}"
@@ -34,7 +35,7 @@ class Texts:
     left_out: Sequence[str] = field(default_factory=tuple)
     """A sentence for each part of the source that was not taken: the line and the reason."""
     binary: Mapping[str, bytes] = field(default_factory=dict)
-    """Files beside them that are no text, by the endings of their names."""
+    """Binary files that belong to them, by the endings of their names."""
     use: str = ""
     """How to use the files: a line with {file} for the first one's path, or {stem} for the paths
     without their endings."""

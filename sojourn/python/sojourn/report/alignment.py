@@ -22,9 +22,9 @@ Spans = list[tuple[str, float, float]]
 
 
 def common(runs: Sequence[Run]) -> Spans:
-    """The phases to which all repeats of all Runs are aligned. Each is as long as the longest
-    of that phase in any repeat, and the pause before it is as long as the longest such pause. Empty
-    if the repeats don't have the same phases."""
+    """The phases to which all repeats of all Runs are aligned. Each phase is as long as in the
+    repeat where it is longest, and so is the pause before it. Empty if the repeats don't have the
+    same phases."""
     every = [series.spans(run, seed) for run in runs for seed in run.seeds]
     if not every or any(
         [name for name, _, _ in spans] != [name for name, _, _ in every[0]] for spans in every

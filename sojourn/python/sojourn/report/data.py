@@ -75,8 +75,8 @@ class Buffers:
 
 
 def payload(runs: Sequence[Run], watching: Mapping[int, Clock] = MappingProxyType({})) -> Json:
-    """The data of the page's script. `watching`: the Runs that are peers which watched the first
-    Run; they are drawn on its time."""
+    """The data of the page's script. `watching`: the Runs of peers that watched the first Run, by
+    number; their lines are drawn on the first Run's time axis."""
     buffers = Buffers()
     links = series.bottlenecks(runs)
     looks = style.looks(runs, links)
@@ -235,7 +235,7 @@ def _tops(lines: dict[str, Line]) -> dict[str, float]:
 
 
 def _columns(of_seeds: Sequence[dict[str, Line]]) -> int:
-    """As many columns as every line has values for."""
+    """The number of columns: few enough that every line has a value in each."""
     fewest = min((line.t.size for one in of_seeds for line in one.values()), default=COLUMNS)
     return max(min(COLUMNS, fewest), 1)
 

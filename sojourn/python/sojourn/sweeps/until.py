@@ -2,9 +2,9 @@
 
 A number is precise enough if half of its 95 % interval is at most a given share of its mean. Runs
 that compete keep the same seeds, so that they can be compared seed by seed. If one of them needs
-more, the number of seeds is doubled for every Run of its contest. Rounds are few, because each of
-them may find the interval narrow by chance and stop. So the interval of a number that was stopped
-in this way misses the true value more often than once in twenty times.
+more, the number of seeds is doubled for every Run of its contest. Each round may find the interval
+narrow by chance and stop, so doubling keeps the rounds few. Even so, an interval found in this way
+misses the true value more often than once in twenty times.
 """
 
 from __future__ import annotations
