@@ -123,10 +123,10 @@ def test_a_table_of_another_run_is_refused_even_without_sums(tmp_path: Path) -> 
             Run.open(spoilt).table(name, 1)
     flows = pl.read_parquet(spoilt / "seed-1" / "flows.parquet")
     flows.head(2).write_parquet(spoilt / "seed-1" / "flows.parquet")
-    with pytest.raises(RunError, match="not one row for each flow"):
+    with pytest.raises(RunError, match="does not have one row for each flow"):
         Run.open(spoilt).table("flows", 1)
     flows.with_columns(flow=pl.lit("stranger")).write_parquet(spoilt / "seed-1" / "flows.parquet")
-    with pytest.raises(RunError, match="a flow that the Run has not"):
+    with pytest.raises(RunError, match="a flow that the Run does not have"):
         Run.open(spoilt).table("flows", 1)
     flows.with_columns(sent_packets=pl.lit("many")).write_parquet(
         spoilt / "seed-1" / "flows.parquet"
@@ -162,7 +162,7 @@ def test_a_table_of_few_bytes_and_many_rows_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (b" " * (sanitize.MOST_JSON_BYTES + 1), "bytes, and at most"),
+        (b" " * (sanitize.MOST_JSON_BYTES + 1), "bytes, but at most"),
         (b'{"x": [' + b"[]," * sanitize.MOST_JSON_VALUES + b"0]}", "more than 1500000 values"),
     ],
     ids=["long", "many"],

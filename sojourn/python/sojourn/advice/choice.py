@@ -1,17 +1,17 @@
 """Chooses one of several disciplines by a goal.
 
-The quantities of a goal are compared in their order. In each, every remaining candidate is compared
-with the best one, whose 95 % interval has the best bound. So a wide interval never makes a
-candidate look good. By the 95 % interval of the paired difference (`sojourn.judgement`) a candidate
-is
+The quantities of a goal are compared in their order. In each quantity, every remaining candidate is
+compared with the best one: the candidate whose 95 % interval has the best worse end. So a wide
+interval never makes a candidate look good. By the 95 % interval of the paired difference
+(`sojourn.judgement`) a candidate is
 
     as good     the interval is within the margin of the quantity on both sides
     worse       the interval excludes 0, and a part of it is beyond the margin
     undecided   neither; more seeds may decide
 
-Only candidates that are as good reach the next quantity. Of those left at the end, the discipline
-in place is chosen, or else the usual one (`USUAL_CHOICE`), or else the one with the best bound in
-the first quantity.
+Only candidates that are as good reach the next quantity. From the candidates left at the end, the
+discipline in place is chosen. If it is not among them, the usual one (`USUAL_CHOICE`) is chosen, or
+else the one with the best bound in the first quantity.
 
 Each goal has a limit on the cost. A candidate beyond it is not chosen, unless all are.
 """
@@ -30,7 +30,7 @@ from sojourn.metrics import Interval, paired
 from sojourn.records import Run
 
 MOST_COST = 0.25
-"""Share of the best candidate's goodput, in one direction."""
+"""The largest loss of goodput in one direction, as a share of the best candidate's."""
 MARGIN_SHARE = 0.05
 """Times and goodputs within this share of the best are as good."""
 MARGIN_MS = 1.0
@@ -42,8 +42,8 @@ MOST_SEEDS = 20
 USUAL_CHOICE = ("fq_codel", "cake")
 """The most usual of equal candidates first: Linux systems and OpenWrt ship them."""
 MOST_ADDED_MS = 100.0
-"""At the 95th percentile of the pings, above the idle RTT. Beyond this people talk over each other
-(ITU-T G.114 has 150 ms one way for everything)."""
+"""The largest increase of the pings' 95th percentile over the idle RTT. With more delay people talk
+over each other (ITU-T G.114 allows 150 ms one way for the whole path)."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Goal:
     name: str
     keys: tuple[str, ...]
     """Quantities of `sojourn.judgement`; the first decides. A key that ends in `:` stands for that
-    quantity of every [[flow]] entry. Those of the queue count if nothing is felt: no ping, no
-    call."""
+    quantity of every [[flow]] entry. The quantities of the queue decide if users feel nothing: no
+    ping, no call."""
     wanted: str
     price: str
     """The cost, in words, that excludes a candidate."""
@@ -131,7 +131,7 @@ class Advice:
     as_good: tuple[str, ...]
     """The candidates that are as good in every quantity of the goal."""
     undecided: tuple[str, ...]
-    """The candidates that the seeds can't place: as good, better or worse."""
+    """The candidates of which the seeds do not show whether they are as good, better or worse."""
     decided: tuple[Quantity, ...]
     """The quantities that excluded candidates."""
     margins: tuple[Margin, ...]
@@ -148,7 +148,8 @@ class Advice:
 
     @property
     def gains(self) -> list[Difference]:
-        """The chosen one compared with the first Run, in felt quantities and cost."""
+        """The chosen discipline compared with the first Run, in the felt quantities and the
+        cost."""
         return [
             each
             for each in self.contest.against(self.chosen, self.contest.baseline)
@@ -157,7 +158,8 @@ class Advice:
 
 
 def choose(runs: Sequence[Run], goal: Goal, link: str | None = None) -> Advice:
-    """Chooses one of these Runs, which have the same conditions. The first is the one in place.
+    """Chooses one of these Runs, which have the same conditions. The first Run has the discipline
+    in place.
 
     `link`: the link under study; None: where most packets waited.
     """
@@ -216,7 +218,7 @@ def _usual(words: str) -> tuple[int, bool]:
 
 @dataclass(frozen=True)
 class _Compared:
-    """The candidates in one quantity. One in neither list is worse than the best."""
+    """The candidates in one quantity. A candidate in neither list is worse than the best."""
 
     margin: Margin
     as_good: list[int]
@@ -265,7 +267,7 @@ def _margin(quantity: Quantity, best: float) -> float:
 
 
 def _best(measured: Sequence[Measured], field: Sequence[int], quantity: Quantity) -> int:
-    """The candidate that is best if each is as bad as its 95 % interval allows.
+    """The best candidate if each candidate is as bad as its 95 % interval allows.
 
     No other candidate is shown to be better: the interval of a difference is at least as wide as
     the difference of the two intervals' widths.

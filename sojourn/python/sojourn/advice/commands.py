@@ -1,5 +1,5 @@
-"""The commands for a discipline: tc's commands, OpenWrt's SQM in /etc/config/sqm, and RouterOS' of
-MikroTik.
+"""The commands for a discipline: those of tc, those of MikroTik's RouterOS, and a section of
+OpenWrt's /etc/config/sqm.
 
 Source of SQM's options: sqm-scripts' documentation (behaviour). Rates are in kbit/s, `download` and
 `upload` as the device sees them; 0 turns shaping off.
@@ -97,7 +97,7 @@ def mikrotik(wanted: WantedShape, interface: str) -> list[str] | None:
         kind = wanted.qdisc.split()[0]
         words = wanted.qdisc + layer
         if kind == "cake" and not set(words.split()) & set(routeros.CHOICES["cake"]["flowmode"]):
-            # nat: hosts are those behind the router's address.
+            # With `nat`, cake shares among the hosts behind the router's address.
             words += f"{own} nat"
         if bps is None:
             types.append("default-small")

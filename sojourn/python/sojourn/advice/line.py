@@ -32,11 +32,11 @@ DURATION_NS = 30 * 10**9
 WARMUP_SHARE = 6
 """The warm-up is 1 / `WARMUP_SHARE` of a run; transfers begin in its first fifth."""
 LONG_BPS = 2 * 10**9
-"""For a line faster than this, both directions together, runs are shorter in proportion: their cost
-is per packet."""
+"""If the rates of both directions exceed this together, runs are shorter in proportion, because a
+run's cost grows with its packets."""
 LEAST_DURATION_NS = 3 * 10**9
 LEAST_RTTS = 60
-"""A run lasts at least this many of the longest RTT: a window grows once per RTT."""
+"""A run lasts at least this many times the longest RTT, because a window grows once per RTT."""
 NO_DELAY_NS = 10_000
 MTU = 1500
 
@@ -46,13 +46,13 @@ class AccessLine:
     """The known properties of the line."""
 
     up_bps: int
-    """The rate from here, as its link layer counts."""
+    """The rate from here, including the bytes of the link layer."""
     down_bps: int | None = None
-    """The rate to here; None: the same, and not shaped."""
+    """The rate to here; None: the same rate, and not shaped."""
     rtt_ns: tuple[int, int] = UNKNOWN_RTT_NS
     """The shortest and the longest RTT without a queue."""
     link: LinkLayer | None = None
-    """None: packets are counted as Linux counts them."""
+    """The bytes that the line adds to a packet; None: packets are counted as Linux counts them."""
     flows: int = 4
     """Transfers that fill each direction."""
     interface: str = "eth0"

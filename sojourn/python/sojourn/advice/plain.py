@@ -1,5 +1,5 @@
-"""An advice in three sentences, for people who decide and don't configure: what happens now, what to
-do, and what it costs."""
+"""An advice in three sentences, for a reader who decides but does not configure: what happens now,
+what to do, and what it costs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Decision by decision: compares what a queue did to recorded arrivals with what our link does to
-the same arrivals.
+"""Compares, decision by decision, what a recorded queue did to each packet with what our link does
+to the same packets.
 
 A Recording has every packet that arrived at a link's queue, in order, and what the queue did to it.
 `replayed` sends the same packets, at the same times, through the simulator's link. `compare`
@@ -8,32 +8,32 @@ the order in which packets left, and the times.
 
 Events of one instant have an order in the recording, and the replay follows it.
 
-A packet agrees if both queues did the same to it, if as many packets had been sent before it, and
-if it left at the same time. Departures are recorded to the nanosecond. A kernel may be up to
+A packet agrees if both queues did the same to it, sent the same number of packets before it, and
+let it go at the same time. Departures are recorded to the nanosecond. A kernel may be up to
 `GRAIN_NS` later, because it does its work of one instant step by step. The kernel's trace has the
 time of a drop to the microsecond.
 
-Some disciplines draw random numbers. Where its law leaves a choice to a draw, our discipline takes
-the result of the recorded draw. Every other decision is compared on its own. The draws are compared
-in sum. The number of early drops and marks must match the sum of the probabilities that our law
-computed at each arrival (`Draws`).
+Some disciplines draw random numbers. Where the law of our discipline leaves a choice to a draw, it
+takes the result of the recorded draw. Every other decision is compared on its own. The draws are
+compared in sum. The number of early drops and marks must match the sum of the probabilities that
+our law computed at each arrival (`Draws`).
 
 fq_codel and fq_pie hash flows into queues. Ours uses the kernel's hash of each packet, so flows
 share a queue where they shared one in the kernel. The memory limit of fq_codel counts the memory
 that the kernel charged for each packet. A recording of an older sojourn has neither. Then no flows
 share a queue, and each packet takes as much memory as a datagram of its size.
 
-The hashes of sfq and sfb have secret keys. In our sfq no flows share a queue. In the kernel's, few
-flows do, since it has 1024 buckets. With `headdrop`, sfq's RED drops or marks the oldest packet of
-the flow that a packet arrives for. Our law then takes the recorded result of that oldest packet
-(`_recorded_verdicts`). Which bins sfb's flows share depends on the key. So `_KEYS` keys are tried,
-and the replay with the most agreeing packets counts.
+The hashes of sfq and sfb have secret keys. In our sfq no flows share a queue. In the kernel's sfq
+few flows share one, because there are 1024 buckets. With `headdrop`, sfq's RED drops or marks the
+oldest packet of the flow that a packet arrives for. Our law then takes the recorded result of that
+oldest packet (`_recorded_verdicts`). The key of sfb decides which flows share bins. So `_KEYS` keys
+are tried, and the replay with the most agreeing packets counts.
 
-cake draws whether a queue's turn is one byte shorter. Where that byte decides whether the queue may
+cake draws whether a queue's turn is one byte shorter. If that byte decides whether the queue may
 send, the packet that the recorded cake sent next may show the result of the draw
-(`crates/qdisc/src/cake/follow.rs`). A draw whose result does not show is invisible, and ours takes
-the likelier result. If a later packet then differs, the invisible draws before it are inverted one
-at a time, the last first, until the packet agrees (`_searched`).
+(`crates/qdisc/src/cake/follow.rs`). If no packet shows the result, the draw is invisible, and our
+cake takes the likelier result. If a later packet then differs, the invisible draws before it are
+inverted one at a time, the last first, until the packet agrees (`_searched`).
 
 The kernel's timer of pie and fq_pie starts with the qdisc, at a jiffy that the recording does not
 contain. So the replay is repeated with a start at each jiffy of a period, and the one with the most
@@ -83,8 +83,8 @@ is constant."""
 _DROP_NS = 1000
 """Tolerance between a drop and the arrival of the packet that caused it, ns."""
 _PHASE_NS = 16_000_000
-"""A whole number of ticks, both of Linux's CoDel (1024 ns) and of its byte queue limits (4 ms). The
-phase of time 0 within them is part of a recording."""
+"""A common multiple of two ticks of Linux: CoDel's (1024 ns) and that of its byte queue limits (4
+ms). A recording fixes the phase of time 0 within these ticks."""
 _JIFFY_NS = 4_000_000
 _S = 1_000_000_000
 _PI2_PHASES = 16
@@ -100,7 +100,7 @@ _KEYS = 32
 _YOUNG = 16
 """A new dropping state of CoDel resumes the old count for this many intervals after the last drop.
 Linux's clock begins near 0, and a new CoDel has 0 as the time of its last drop. So a kernel that
-has just booted resumes a count that no dropping state left."""
+has just booted resumes a count although there was no dropping state before."""
 _TURNED = 64
 """The search inverts at most this many invisible draws of cake before a packet that differs."""
 DID = ("sent it", "marked it", "dropped it on arrival", "dropped it", "kept it")
@@ -121,8 +121,9 @@ class Replayed:
     backlog_packets: Ints
     """Packets queued when it arrived."""
     state: NDArray[np.float64]
-    """Its discipline's average when it arrived (RED: bytes), or its probability if it has no
-    average; CoDel's count when it left; NaN if the discipline has none of these."""
+    """A number of the discipline's state: its average when the packet arrived (RED: bytes), or its
+    probability if it has no average, or CoDel's count when the packet left; NaN if it has none of
+    these."""
     chance: NDArray[np.float64]
     """The probability that a discipline with draws drops or marks the packet, given the decisions
     on all packets before it; NaN elsewhere."""

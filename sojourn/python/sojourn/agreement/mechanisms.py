@@ -1,4 +1,4 @@
-"""What simulator and kernel must each run so that their numbers agree.
+"""Finds what the simulator and the kernel must each run so that their numbers agree.
 
 A `Mechanism` describes a known difference of Linux from its manual page. It selects the affected
 scenarios by a predicate, and has the simulator run something else in their place. It excuses no
@@ -33,7 +33,7 @@ class Mechanism:
 
 ASLEEP = Mechanism(
     name="red-adaptive-asleep",
-    says="tc 6.1 sets red's `adaptive` where Linux reports it but does not start the timer by it: red does not adapt",
+    says="tc 6.1 sets red's `adaptive` in a field that Linux reports but that does not start red's timer, so red does not adapt",
     evidence="with the flag put where the kernel looks (the cases `awake`) max_p moves, and agrees with ours",
     acts_on=lambda words: (
         words[0] == "red" and "adaptive" in words and not {"ns2", "ns3"} & set(words)
@@ -60,9 +60,10 @@ class Sides:
 
 
 def sides(variant: Scenario, profile: str = "linux") -> tuple[Sides, ...]:
-    """Returns the ways to compare a scenario (not a sweep) with the kernel: one, or two where a
-    mechanism affects one of its disciplines. The simulator's endpoints of the profile `linux` get
-    this profile instead, the kernel's own, and disciplines `variant linux` become that kernel's.
+    """Returns the ways to compare a scenario (not a sweep) with the kernel: one, or two if a
+    mechanism affects one of its disciplines. `profile`: the TCP profile of the kernel. In the
+    simulator it replaces the profile `linux`, and `variant linux` of a discipline becomes the
+    variant of that kernel.
 
     In the first way, tc configures the kernel and the simulator does the same. In the second, both
     follow the manual page.

@@ -73,8 +73,7 @@ def _feedback(control: CongestionRecord) -> dict[str, bool | str]:
 
 
 def _marking(discipline: QdiscRecord) -> str:
-    """The shortest text with which the discipline marks, if it needs no option but `ecn` for
-    that."""
+    """The shortest text of the discipline with which it marks. The only option added is `ecn`."""
     if ("ecn", None) not in discipline.words():
         return discipline.least
     try:

@@ -65,8 +65,8 @@ class AgreeSettings:
     say: Callable[[str], None]
 
     def where(self, side: str) -> ClusterAt | None:
-        """Where a side runs: on the cluster, except a kernel with the library of awake.py, which no
-        worker has."""
+        """Where a side runs: on the cluster, except a kernel that needs the library of awake.py,
+        because no worker has that library."""
         return None if side.endswith(AWAKE) else self.cluster
 
 
@@ -299,7 +299,7 @@ class _Case:
         return open_ and bool(self.next_seeds(most))
 
     def next_seeds(self, most: int) -> list[int]:
-        """As many further seeds as the case has, up to `most` in all."""
+        """The next seeds: as many as the case has already, up to `most` in all."""
         seeds = self.theirs.meta.seeds_asked
         first = max(seeds) + 1
         return list(range(first, min(first + min(len(seeds), most - len(seeds)), SEEDS_END)))
@@ -351,8 +351,8 @@ def _first(cases: Sequence[_Case], how: AgreeSettings, stops: list[UnfinishedErr
         by_name = {run.name: run for run in stop.runs}
         for case in cases:
             case.kernels = case.kernels or by_name.get(case.sides.theirs.label)
-    # The simulator takes a hundredth of the kernel's time, so it also runs the seeds that an
-    # interrupted kernel has finished, and these can be judged.
+    # The simulator takes a hundredth of the kernel's time. So after an interruption it still runs
+    # the seeds that the kernel has finished, and these can be judged.
     wanted = [case for case in cases if case.begun]
     if interrupted is not None:
         wanted = [

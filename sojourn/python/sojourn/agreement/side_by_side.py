@@ -42,7 +42,7 @@ TOLERANCE = 0.05
 FULL_PACKET_BYTES = 1514
 """A full packet of Linux at a queue; steps of queues are multiples of its time."""
 STEP_SLACK = 1.01
-"""Histograms have bins, so a step of one packet may read as a little more."""
+"""Histograms have bins, so a step of one packet may appear a little larger."""
 
 NumberVerdict = Literal["within", "step", "noise", "beyond"]
 VERDICTS: tuple[NumberVerdict, ...] = get_args(NumberVerdict)
@@ -401,7 +401,8 @@ class Digest:
     median: float
     """Median of the absolute differences."""
     worst: float
-    """The largest difference, with its sign, that is neither a step nor noise, if there is one."""
+    """The largest difference, with its sign. If some differences are neither a step nor noise, it
+    is the largest of these."""
     worst_case: str
 
     def to_dict(self) -> Json:

@@ -1,7 +1,7 @@
 """The standing set, read from its folders: a new file in them belongs to it.
 
 cases/*.toml            cases of `sojourn agree`, all variants of each
-cases/ENGINE/*.toml     cases for features that only this engine's kernel has
+cases/ENGINE/*.toml     cases for features that only the kernel of ENGINE has
 replays/                the same for `sojourn replay`
 controls/               scenarios into which `product` puts each congestion control
 product.toml            the scenario into which `product` puts each congestion control, feedback

@@ -3,9 +3,9 @@ cells. Pure.
 
 A claim holds if the whole 95 % interval is within the threshold. It fails if the whole interval is
 beyond the threshold. Otherwise the seeds do not decide. Each seed is compared with the same seed of
-the baseline in the same cell. A threshold is widened by a negligible difference: 2 % of it, or the
-quantity's least difference (`judgement`). The mean of a ratio is the ratio of the sums. Its
-interval is the ratio estimator's: z = x - r y, divided by the mean of y.
+the baseline in the same cell. A threshold is widened by a negligible difference: 2 % of the
+threshold, or the quantity's least difference (`judgement`). The mean of a ratio is the ratio of the
+sums. Its interval is the ratio estimator's: z = x - r y, divided by the mean of y.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def judge(
 
 
 def _solo(alone: Grid, conditions: Conditions) -> AtLink | None:
-    """The cell without a candidate that has the same conditions, of those it has."""
+    """The cell without a candidate whose swept keys have the values of these conditions."""
     for cell in alone.cells:
         if all(conditions.get(key, value) == value for key, value in cell.settings.items()):
             return cell.at
@@ -216,7 +216,7 @@ def _decided(beyond: Interval, slack: float) -> Standing:
 def ratio(above: Sequence[float], below: Sequence[float]) -> Interval:
     """The ratio of two means of the same seeds, with its interval.
 
-    The ratio of 2, 4 over 1, 2 is 2, from 2 to 2: each seed has that ratio.
+    The ratio of (2, 4) to (1, 2) is 2 with the interval 2 to 2, because each seed has that ratio.
     """
     pairs = _pairs(above, below)
     known = [(x, y) for x, y in pairs if not math.isnan(x + y)]
@@ -229,8 +229,8 @@ def ratio(above: Sequence[float], below: Sequence[float]) -> Interval:
 
 
 def _pairs(one: Sequence[float], other: Sequence[float]) -> list[tuple[float, float]]:
-    """Pairs of values by seed. The one sample of seeds that are all the same stands for each
-    seed."""
+    """Pairs of values by seed. If all seeds of one side are the same, its one sample stands for
+    each seed."""
     if len(one) == 1 or len(other) == 1:
         length = max(len(one), len(other))
         one, other = (list(side) * length if len(side) == 1 else side for side in (one, other))

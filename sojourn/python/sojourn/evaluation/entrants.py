@@ -23,7 +23,8 @@ from sojourn.units import nearest
 FULL_PACKET = 1514
 """Bytes of a full packet, for limits in bytes."""
 REST = "the rest"
-"""In a suite's `others`: all that sojourn has and `others` does not name."""
+"""A word in a suite's `others`. It stands for every candidate that sojourn has and `others` does
+not name."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class LeftOut:
 
 
 def suite_of(words: Sequence[str]) -> str:
-    """The suite of sojourn for these candidates; the first by name of several.
+    """The suite of sojourn for these candidates; if several fit, the first by name.
 
     Raises:
         UserError: a word is neither a discipline nor a congestion control, or there are both.

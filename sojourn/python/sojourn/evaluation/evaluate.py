@@ -87,8 +87,8 @@ class How:
 
 @dataclass(frozen=True)
 class Stage:
-    """The progress of an evaluation: criterion `number` of `count`, and its runs; None: all
-    ended."""
+    """The progress of an evaluation: criterion `number` of `count`, and the progress of its runs
+    (None: all have ended)."""
 
     criterion: Criterion
     number: int

@@ -18,8 +18,8 @@ A Run is better in a quantity if the interval excludes 0 and the difference is n
 (`LEAST_SHARE`). It beats another Run if it is better in something that users feel and worse in
 nothing that they feel. That must not cost more than `MOST_COST` of the goodput of either direction.
 The winner beats all others. Without anything that users feel (no ping, no transfer, no call), the
-sojourn times of all packets decide, mean and quantiles alike. Under fair queueing a few packets
-wait long so that most do not.
+sojourn times of all packets decide, mean and quantiles alike. The mean alone would not do: under
+fair queueing a few packets wait long so that most do not.
 
 Each quantity has its own interval: of twenty comparisons without any effect, one is expected to
 show an effect.

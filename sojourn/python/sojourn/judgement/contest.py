@@ -72,7 +72,7 @@ class Contest:
     """Runs that differ only in their choices."""
 
     conditions: str
-    """The difference to the other contests: "rate 5 Mbit/s"; empty if there is one contest."""
+    """How this contest differs from the others: "rate 5 Mbit/s"; empty if there is only one."""
     link: str | None
     """The link under study."""
     runs: tuple[str, ...]

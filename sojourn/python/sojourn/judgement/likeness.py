@@ -127,7 +127,7 @@ def differences(every: Sequence[Facts]) -> list[tuple[str, ...]]:
     """The keys whose values differ between these facts, in the order of their first mention."""
     keys = dict.fromkeys(path for each in every for path in each)
     varying = [path for path in keys if any(each.get(path) != every[0].get(path) for each in every)]
-    # The key that causes different flows or links is enough, if there is one.
+    # If another key makes the flows or links differ, naming that key is enough.
     derived = {("links",), ("flows",)}
     return [path for path in varying if path not in derived] or varying
 
@@ -166,7 +166,7 @@ def words(
 
 
 def _has(found: Facts, path: tuple[str, ...]) -> bool:
-    """Whether the Run has the key's flow, link or file at all."""
+    """Whether the Run has the flow, link or file to which the key belongs."""
     if path[0] == "code":
         return path in found
     return path[0] not in ("flow", "link") or any(other[:2] == path[:2] for other in found)
@@ -214,7 +214,7 @@ def choices(runs: Sequence[Run], names: Mapping[str, str]) -> list[str]:
     every = [facts(run) for run in runs]
     keys = differences(every)
     plain = [key for key in keys if key[0] != "code"]
-    # If nothing else differs, the classes whose file changed do.
+    # If nothing else differs, the Runs differ in the text of a class's file.
     own = [key for found in every for key, value in found.items() if str(value) in names]
     for chosen in (plain, list(dict.fromkeys([*own, *keys]))):
         texts = [words(found, chosen, names) for found in every]

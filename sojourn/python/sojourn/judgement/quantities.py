@@ -55,7 +55,7 @@ class Quantity:
 
 
 def _ping(*path: str) -> Read:
-    """Reads the worst probe: a mean over probes of different paths would mean nothing."""
+    """Reads the worst probe, because a mean over probes of different paths has no meaning."""
 
     def read(seed: SeedNumbers, _: QueueNumbers[float] | None) -> float:
         known = [value for probe in seed["probes"] if not math.isnan(value := _at(probe, path))]

@@ -7,8 +7,8 @@
 
 The engine in the page is crates/lab, compiled for wasm32: the language, the simulator and the
 numbers of the command line. `make` builds it and puts it beside this file, as `engine.wasm`. In the
-page it is compressed, and the browser decompresses it. The page fetches nothing; its
-Content-Security-Policy forbids it.
+page it is compressed, and the browser decompresses it. The page fetches nothing: its
+Content-Security-Policy forbids every request.
 
 A `Shown` is the state of the page; `permalink` writes one as the part of an address behind its #.
 """
@@ -110,8 +110,9 @@ _AS_DIGITS = bytes.maketrans(
 
 
 def _digits(data: bytes) -> str:
-    """Bytes as text, four bytes as five digits to the base 85, most significant first, like Ascii85:
-    a sixteenth less than base64. No digit has a meaning in HTML or in a Template. page.js reads it."""
+    """Bytes as text: four bytes are five digits to the base 85, the most significant first, as in
+    Ascii85. The text is a sixteenth shorter than base64. No digit has a meaning in HTML or in a
+    Template. page.js decodes it."""
     return base64.a85encode(data).replace(b"z", b"!!!!!").translate(_AS_DIGITS).decode()
 
 
@@ -127,7 +128,7 @@ def _facts() -> dict[str, Any]:
         "examples": {
             path.stem: text
             for path in examples.simulated()
-            # The page can't read the files of a trace.
+            # An example with a trace is left out, because the page can't read the trace's file.
             if "trace" not in (text := path.read_text(encoding="utf-8"))
         },
         "lessons": [lesson.plain() for lesson in lessons()],

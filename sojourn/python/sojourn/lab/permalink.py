@@ -63,8 +63,8 @@ def is_link(text: str) -> bool:
 
 
 def read_link(text: str) -> Shown:
-    """Reads the state from a link, whole or the part behind the #. UserError: there is none in
-    it."""
+    """Reads the state from a link, whole or the part behind the #. UserError: the link has no
+    state."""
     found = _LINK.search(text)
     if found is None:
         raise _refused("this is not a link of the lab", "copy the whole address of the page")

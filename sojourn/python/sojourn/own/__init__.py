@@ -62,7 +62,7 @@ class Packet:
     ecn: int
     """1: it is ECN-capable."""
     ce: int
-    """1: it carries CE already."""
+    """1: it is already marked (CE)."""
     dscp: int
     """Its codepoint."""
     enqueued: int
@@ -72,7 +72,8 @@ class Packet:
 
 
 class Link:
-    """The link and its queues. They do not include the packet in `enqueue`, nor in `dequeue`."""
+    """The link and its queues. Their counts do not include the packet that `enqueue` or `dequeue`
+    decides on."""
 
     now: int
     """ns."""
@@ -88,9 +89,9 @@ class Link:
 
 
 class Discipline:
-    """The base class of a user-defined discipline. Its numbers are its fields: annotated `int`,
-    `float`, `bool`, `list[int]` or `list[float]`, each with its first value. A scenario may set
-    those that are one number: `mine.py:Mine target 10ms`. All methods are optional."""
+    """The base class of a user-defined discipline. Its numbers are fields, annotated as `int`,
+    `float`, `bool`, `list[int]` or `list[float]`, each with its first value. A scenario may set the
+    fields that are single numbers: `mine.py:Mine target 10ms`. All methods are optional."""
 
     queues: int = 1
     """FIFO queues, which the engine keeps."""
@@ -108,7 +109,8 @@ class Discipline:
 
     def overflow(self, link: Link) -> int:
         """More than `limit` packets wait: returns the queue that drops its oldest packet. Without
-        this method, a packet that arrives at the limit is dropped, and `enqueue` is not called."""
+        this method, a packet that arrives while `limit` packets wait is dropped, and `enqueue` is
+        not called."""
         raise NotImplementedError
 
     def choose(self, link: Link) -> int:
@@ -170,15 +172,16 @@ class Congestion:
 
 
 class Delivery:
-    """The delivery rate that an ACK shows. Of the segments that the ACK delivers, the one sent last
-    is measured (draft-cheng-iccrg-delivery-rate-estimation). 0 if there is no sample."""
+    """The delivery rate that an ACK shows. The measured segment is the last one sent of those that
+    the ACK delivers (draft-cheng-iccrg-delivery-rate-estimation). 0 if there is no sample."""
 
     now: int
     """ns."""
     delivered: int
     """Segments delivered since the time just before the measured one was sent."""
     interval: int
-    """The time for that, to send or to acknowledge, whichever is longer, ns."""
+    """The time in which they were sent, or the time in which they were acknowledged, whichever is
+    longer, ns."""
     rate: int
     """`delivered` over `interval`, bits of data a second."""
     prior_delivered: int
@@ -222,7 +225,7 @@ class CongestionControl:
 
     def on_loss(self, event: Congestion) -> None:
         """A loss was detected: sets ssthresh, to which the sender reduces cwnd. Without this
-        method: half of cwnd, at least 2."""
+        method, ssthresh becomes half of cwnd, at least 2."""
 
     def on_ecn(self, event: Congestion) -> None:
         """An ECN echo; without this method it is handled like a loss."""
@@ -232,7 +235,7 @@ class CongestionControl:
         method it is handled like a loss."""
 
     def on_delivery(self, delivery: Delivery) -> None:
-        """An ACK was processed, also in a recovery: sets cwnd, and pacing_rate. A class with this
+        """An ACK was processed, in a recovery too: sets cwnd, and pacing_rate. A class with this
         method sets cwnd itself, as BBR does: a loss does not reduce cwnd, and a timeout sets it to
         the segments in flight."""
 

@@ -51,7 +51,8 @@ VIEWS = {
         ),
     ),
 }
-"""By the name of an argument, in the engine's order (crates/qdisc, own.rs; crates/tcp, own.rs)."""
+"""The views by the name of an argument. Their fields are in the engine's order (crates/qdisc,
+own.rs; crates/tcp, own.rs)."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,9 @@ class Base:
     settings: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Fields that the engine reads, each with its bounds."""
     shared: Mapping[str, Number] = field(default_factory=dict)
-    """Fields that the engine reads and sets, before the class's own."""
+    """Fields that the engine reads and sets. They come before the class's own."""
     most_numbers: int = 1 << 22
-    """Limit of the numbers in a state."""
+    """The most numbers in a state."""
 
 
 BASES = {
@@ -127,7 +128,7 @@ CHECK = "__check_"
 STATE = "__state"
 """The first argument of each function."""
 RNG, WHY, LINE, TURNS = "__rng", "__why", "__line", "__turns"
-"""Before the fields of a state."""
+"""The state's fields of the engine, which come before those of the class."""
 
 
 PLAIN = (ast.BitAnd, ast.BitOr, ast.BitXor)
@@ -157,7 +158,8 @@ class Function:
     views: Mapping[str, str]
     """Arguments that are views (the packet, the link and so on), and which views."""
     work: int
-    """Its work for numba, in names and numbers of plain statements."""
+    """The work of compiling it, as the number of names and numbers in plain statements that would
+    take numba as long."""
     names: frozenset[str]
     """Its variables and arguments."""
 
@@ -173,9 +175,10 @@ class Law:
     """The first values of its fields."""
     settings: Mapping[str, int]
     functions: tuple[Function, ...]
-    """Each after the functions that it calls."""
+    """The functions of the file and the class, each after the functions that it calls."""
     methods: tuple[str, ...]
-    """Those of `base.methods` that it has; `functions` has them under the same names."""
+    """The methods of `base.methods` that the class has; `functions` has them under the same
+    names."""
     paces: bool = False
     """Whether it is a congestion control that sets a pacing rate."""
     messages: Mapping[int, str] = field(default_factory=dict)

@@ -55,7 +55,7 @@ WHYS = {
 ) = WHYS
 
 FUNCTIONS: dict[str, Any] = {}
-"""By the names that rewritten code calls."""
+"""The checked operations, by the names that rewritten code calls."""
 
 _LARGEST = 9223372036854774784.0
 """The largest real below 2^63."""

@@ -176,8 +176,8 @@ def _controls(flows: Sequence[Flow]) -> Iterator[tuple[str, _Own]]:
 
 
 def maker(realised: Realised) -> str:
-    """Names everything except the text that decides what user-defined code does: this package and
-    numba; empty if there is no such code."""
+    """Identifies everything besides its text that decides what user-defined code does: this package
+    and numba. Empty if there is no such code."""
     return _maker() if any_own(realised) else ""
 
 
@@ -354,8 +354,8 @@ def _built(shape: _Shape) -> _Built:
             (LINE, "i8"),
             (TURNS, "i8"),
             *((name, kind, (many,)) if many else (name, kind) for name, kind, many in shape.fields),
-            # A last field of a distinct name: numba would confuse a state with one that begins with
-            # the same fields.
+            # The last field has a name of its own, because numba would confuse a state with another
+            # one that begins with the same fields.
             (f"__end{len(shape.fields)}", "i8"),
         ]
     )
@@ -367,13 +367,15 @@ def _built(shape: _Shape) -> _Built:
     compiled = {}
     name = shape.name
     try:
-        # Each after what it calls, since numba follows calls by recursion.
+        # A function is compiled after the functions that it calls, because numba follows calls by
+        # recursion.
         for call in shape.calls:
             name = call.name
             functions[FUNCTION + name].compile((own, *(kinds[kind] for kind in call.arguments)))
         for name in shape.methods:
             shown = BASES[shape.base].methods[name]
-            # A discipline's method without the packet gets its pointer all the same.
+            # A discipline's method that does not take the packet gets the packet's pointer all the
+            # same.
             given = ("packet", "link") if shape.base == "Discipline" else (*shown, *shown)
             signature = numba.int64(pointer(own), *(pointer(views[each]) for each in given))
             outer = _outer(functions[FUNCTION + name], name, shown, numba)
@@ -465,6 +467,6 @@ def _uncompiled(shape: _Shape, name: str, error: Exception) -> UserError:
     lines = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).split("\n")
     reason = plain(next((line.strip() for line in lines if line.strip()), "it gives no reason"))
     return UserError(
-        f"{shape.file}: {shape.name}.{name} is beyond numba {numba_version()}: {reason[:MOST_SHOWN]}",
+        f"{shape.file}: {shape.name}.{name} can't be compiled by numba {numba_version()}: {reason[:MOST_SHOWN]}",
         "write it with simpler statements, and report it: sojourn should have found the line",
     )

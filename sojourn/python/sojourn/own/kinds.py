@@ -4,11 +4,11 @@ set.
 A variable is whole or real at each place. If it is whole on one path to a place and real on
 another, it is real there, as for numba. Each function is read forward from the kinds of its
 arguments, so it is read and compiled once for each combination of kinds. A loop is read again as
-long as that turns a whole variable real.
+long as a reading turns a whole variable into a real one.
 
-This module refuses four things, with the line. A variable may not be set on some path to its use. A
-real number stands where only a whole one is allowed. A function returns a number on one path and
-nothing on another. The code would take numba too long.
+This module refuses four things and names the line: a variable that some path to its use does not
+set; a real number where only a whole one is allowed; a function that returns a number on one path
+and nothing on another; code that numba would take too long to compile.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from sojourn.own.bases import (
 )
 
 MOST_COMPILED = 3000
-"""Names and numbers of all code to compile, where loops and calls count as several: about 6 s of
-numba's time."""
+"""The most names and numbers in all code to compile; one in a loop or call counts as several. The
+limit is about 6 s of numba's time."""
 MOST_FUNCTIONS = 60
-"""Functions to compile."""
+"""The most functions to compile."""
 MOST_CALLS = 15
 """Nested calls."""
 
@@ -151,8 +151,8 @@ def _finish(function: Function, gives: set[str]) -> None:
                 for index in reversed(ends):
                     block.insert(index, ast.Return(value))
     if gives == {NEVER}:
-        # numba rejects a function without an end. The added return is reached if the turns are
-        # fewer than 0, which never happens.
+        # numba rejects a function that never returns. The added return is reached only if the
+        # number of turns is below 0, which never happens.
         turns = ast.Attribute(ast.Name(STATE, ast.Load()), TURNS, ast.Load())
         test = ast.Compare(turns, [ast.GtE()], [ast.Constant(0)])
         function.node.body[:] = [ast.If(test, function.node.body[:], []), ast.Return(value)]
@@ -253,8 +253,8 @@ class _Reading:
     def _loop(
         self, node: ast.stmt, body: list[ast.stmt], test: ast.expr | None, counter: str | None
     ) -> None:
-        """`counter`: the variable of a `for`. A loop without it and without a test has no end of
-        its own."""
+        """`counter`: the variable of a `for`. A loop with neither a counter nor a test ends only by
+        `break` or `return`."""
         head = self.known
         assert head is not None
         before = self.heads.get(node, {})

@@ -10,7 +10,7 @@ Each function is rewritten before it is compiled:
 | written | becomes |
 |---|---|
 | `a + b`, `a - b`, `a * b`, `a << b`, `a // b`, ... | a function of `checks`: a result beyond 64 bits and a division by zero are failures |
-| `self.x[i]` | the same: an index is one of the array |
+| `self.x[i]` | a function of `checks`: an index outside the array is a failure |
 | a turn of a loop, the beginning of a function | is counted: loops and trees of calls have an end |
 | `f(...)`, `self.method(...)` | the compiled function, with the state as its first argument |
 | `a < b`, `not a` where a number is meant | 0 or 1 |
@@ -53,7 +53,7 @@ from sojourn.sanitize import plain
 from sojourn.units import nearest
 
 PUBLIC = {name: getattr(own, name) for name in ("PASS", "DROP", "MARK", "US", "MS", "S")}
-"""Constants of `sojourn.own`."""
+"""The constants of `sojourn.own`."""
 
 _TYPES = {
     "Packet": "packet",
@@ -62,17 +62,17 @@ _TYPES = {
     "Congestion": "event",
     "Delivery": "delivery",
 }
-"""Views by the annotation of an argument."""
+"""The views, by the annotation of an argument."""
 
 
 _STARTS = {"cwnd": "window", "ssthresh": "ssthresh"}
 
 MOST_TEXT = 200_000
-"""Characters of a file."""
+"""The most characters of a file."""
 MOST_NODES = 20_000
-"""In a file: names, numbers, operations, statements."""
+"""The most names, numbers, operations and statements of a file."""
 MOST_DEPTH = 60
-"""Nesting: each `elif`, and each term of a sum, is a level."""
+"""The deepest nesting. Each `elif`, and each term of a sum, is a level."""
 MOST_LOOPS = 10
 """Nested loops."""
 MOST_COMPARED = 16
@@ -80,9 +80,9 @@ MOST_COMPARED = 16
 NODES_A_TURN = 64
 """A loop or function counts one more turn for each 64 nodes."""
 A_FUNCTION, A_LOOP, A_POWER, A_CALL, A_BRANCH = 30, 25, 15, 6, 4
-"""The work of each for numba, in names and numbers (see `_work`)."""
+"""The work of compiling each of these, in names and numbers (see `_work`)."""
 MOST_MESSAGE = 200
-"""Characters of the message of a `raise`."""
+"""The most characters of the message of a `raise`."""
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -166,8 +166,8 @@ def _size(nodes: Sequence[ast.AST]) -> int:
 
 
 def _work(node: ast.AST, loops: int = 0) -> int:
-    """The work of a statement for numba, in names and numbers of a plain one, from measurements.
-    LLVM unrolls loops, also nested ones."""
+    """The work of compiling a statement: the names and numbers of a plain statement that takes
+    numba as long, from measurements. LLVM unrolls loops, nested ones too."""
     work = 0 if isinstance(node, _NAMELESS) else 1
     match node:
         case ast.While() | ast.For():
@@ -354,8 +354,8 @@ class _File:
         return value
 
     def shown(self, node: ast.AST, name: str, kind: ast.expr | None) -> str | None:
-        """The view that an argument is, by its annotation, or by its name without one; None: a
-        number."""
+        """The view that an argument stands for, by its annotation or, without one, by its name;
+        None: a number."""
         if kind is None:
             return name if name in VIEWS else None
         return _TYPES.get(_shown(kind).strip("'\""))
@@ -570,7 +570,7 @@ class _Class:
                 raise self.file.refuse(argument, problem, written)
 
     def _ordered(self, functions: Mapping[str, Function]) -> tuple[Function, ...]:
-        """Each after the functions that it calls."""
+        """The functions in an order in which each follows those that it calls."""
         calls = {name: tuple(_called(made.node)) for name, made in functions.items()}
         done: dict[str, Function] = {}
         for first in functions:
@@ -836,8 +836,8 @@ class _Function:
         return ast.copy_location(self._expression(node), node)
 
     def _test(self, node: ast.expr) -> ast.expr:
-        """A condition. A test of constants is disguised from numba, which would remove its branch
-        and then may find no end."""
+        """A condition. A test of constants is hidden from numba: numba would remove a branch and
+        might then find that the function never returns."""
         match node:
             case ast.Compare(left=left, ops=ops, comparators=others):
                 made: ast.expr = self._comparison(node, left, ops, others)
@@ -1067,7 +1067,7 @@ class _Function:
 
 
 class _Made(ast.expr):
-    """A variable of ours in code that is still to be rewritten."""
+    """A variable that this module added to code that is still to be rewritten."""
 
     def __init__(self, name: str) -> None:
         super().__init__()

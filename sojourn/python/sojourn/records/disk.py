@@ -29,7 +29,7 @@ SUMS = "SHA256SUMS"
 MOST_SUMS_BYTES = 1 << 20
 INDEX = "runs.json"
 _LONG = 5000
-"""A column with more rows is reduced by `unique` before its names are collected."""
+"""A longer column is reduced by `unique` before its names are collected."""
 
 
 class RunError(UserError):
@@ -41,9 +41,9 @@ class RunError(UserError):
 
 FEW_ROWS = 300_000
 FEW_BYTES = 2 << 20
-"""A smaller table is read at once, and at most this many of its rows. Asking for the number of rows
-first takes half as long as reading. As sojourn writes such a table, it hardly ever has more
-rows."""
+"""Limits for reading a table without asking first for its number of rows, which takes half as long
+as reading. A table of fewer bytes is read at once, up to this number of rows. A table that sojourn
+wrote hardly ever has more."""
 MOST_ROWS_PER_BYTE = 4
 """Limit for a Parquet table of sojourn's: each row of a time line takes more than a byte, since its
 times differ."""
@@ -70,15 +70,16 @@ MEASUREMENT = "# A measurement of a live link: what was asked. `sojourn run` can
 
 
 def check_vacant(folder: Path, scenario: str, *, force: bool = False) -> None:
-    """Refuses a folder that a new Run would overwrite: any folder that is not empty. One exception
-    is a Run of ours when `force`. The other is the remains of a process that was killed before it
-    wrote meta.json, if they are the beginning of this same `scenario`, or of a measurement's."""
+    """Refuses a folder that a new Run would overwrite: any folder that is not empty. There are two
+    exceptions. One is a Run, with `force`. The other is a folder of a process that was killed
+    before it wrote meta.json, if its files are the beginning of a Run of this same `scenario`, or
+    of a measurement."""
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder} is a file, not a folder", "choose another folder with -o")
     try:
         if not folder.is_dir():
             return
-        # An incomplete meta.json (`cleanup.beside`) has no owner: the next process that writes
+        # An incomplete meta.json (`cleanup.beside`) is ignored here: the next process that writes
         # removes it.
         all_names = {file.name for file in folder.iterdir()}
         names = {name for name in all_names if not name.startswith(f".{META}.")}
@@ -265,13 +266,14 @@ def content_of(file: Path, most: int | None = None) -> bytes:
             size, room = file.stat().st_size, free_memory() if most is None else most
             if room is not None and size > room:
                 raise RunError(
-                    f"{file} has {size} bytes, and at most {room} of it are read",
+                    f"{file} has {size} bytes, but at most {room} can be read",
                     "it is not a file of a Run that this sojourn can read",
                 )
             return file.read_bytes()
     except OSError as error:
         raise RunError(
-            f"can't read {file}: {error.strerror or error}", "may you read it? else run it again"
+            f"can't read {file}: {error.strerror or error}",
+            "check its permissions, or run it again",
         ) from None
     raise RunError(f"{file} is missing", "the Run is damaged: run it again")
 
@@ -357,7 +359,7 @@ def _strangers(name: str, table: pl.DataFrame, meta: Meta) -> str | None:
     for column in TABLES[name].columns:
         whose = known.get(column.kind)
         if whose is not None and not _names_in(table[column.name]) <= set(whose):
-            return f"it has a {column.name} that the Run has not"
+            return f"it has a {column.name} that the Run does not have"
     # A later repeat of a measurement may have added links and flows.
     key = name.removesuffix("s")
     if (
@@ -365,14 +367,14 @@ def _strangers(name: str, table: pl.DataFrame, meta: Meta) -> str | None:
         and not meta.phases
         and sorted(table[key].to_list()) != sorted(known[key])
     ):
-        return f"it has not one row for each {key} of the Run"
+        return f"it does not have one row for each {key} of the Run"
     if name == "engine" and table.height != 1:
-        return "it has not one row"
+        return "it does not have exactly one row"
     return None
 
 
 def _names_in(column: pl.Series) -> set[str]:
-    # On a short column, the call of `unique` costs more than its values.
+    # On a short column, the call of `unique` costs more than collecting all values.
     return set((column.unique() if len(column) > _LONG else column).to_list())
 
 

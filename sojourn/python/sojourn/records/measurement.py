@@ -28,7 +28,7 @@ EMPTY = ("drops", "sojourn", "rtt", "transfers")
 
 @dataclasses.dataclass(frozen=True)
 class MeasurementSettings:
-    """What a measurement needs in addition to its plan."""
+    """The options of a measurement in addition to its plan."""
 
     repeats: int = 1
     out: Path | None = None
@@ -175,8 +175,8 @@ def _numbers(known: Iterable[str], names: Iterable[str]) -> np.ndarray[Any, Any]
 
 
 def _padded(name: str, columns: Columns, key: str, count: int) -> Columns:
-    """Totals with a row for each of the Run's flows or links. Counts of those that this session
-    lacks are null."""
+    """Totals with a row for each of the Run's flows or links. Counts of flows and links that this
+    session lacks are null."""
     missing = np.setdiff1d(np.arange(count), columns[key])
     absent = nothing(name, missing.size) | {key: missing}
     return {column: np.concatenate([columns[column], absent[column]]) for column in names_of(name)}

@@ -32,7 +32,7 @@ _FRAME_BYTES, _IP_BYTES, _TCP_BYTES, _MOST_OPTIONS = 14, 20, 20, 40
 _SOURCE, _FAR = 10 << 24, 10 << 24 | 1 << 16
 _PORT, _FAR_PORT = 40_000, 5001
 _IDLE_WINDOW, _SYN_WINDOW = 502, 64_240
-"""The receive windows of the source, which the model does not have."""
+"""The receive windows written for the source: the model has none."""
 _SYN = 2
 _NOP = 1
 _HEAD = 28

@@ -4,7 +4,7 @@
     RUN/meta.json           title, engine, version, seeds finished, names of links and flows, host (`sojourn.meta`)
     RUN/seed-1/*.parquet    one file per table, zstd
     RUN/seed-1/programs.json, NAME.out   what `sojourn.guest_programs` keeps of a scenario's programs
-    RUN/seed-1/SHA256SUMS   a line for each of them, as sha256sum(1) writes and checks it; its own sum is in meta.json
+    RUN/seed-1/SHA256SUMS   a line for each of these files, in the form of sha256sum(1); its own sum is in meta.json
 
 A seed is complete or does not exist. Its tables are written to a temporary sibling folder, which is
 then renamed. Only then does meta.json, itself replaced in one step, name the seed. So a Run may be
@@ -244,7 +244,7 @@ class Run:
         return {name.removesuffix(".parquet"): each for name, each in self._listed(seed).items()}
 
     def file(self, name: str, seed: int, most_bytes: int) -> bytes | None:
-        """A file of a seed that is no table, checked against its SHA-256; None: there is none.
+        """A file of a seed other than a table, checked against its SHA-256; None: there is none.
 
         Raises:
             RunError: it is damaged, or larger than `most_bytes`.
@@ -424,7 +424,7 @@ class Run:
                 for name, content in packed.files.items():
                     (temporary / name).write_bytes(content)
                 if target.exists():
-                    # It is removed once meta.json no longer names it.
+                    # The former folder is removed once meta.json no longer names its sum.
                     os.replace(target, stack.enter_context(cleanup.beside(target)))
                 os.replace(temporary, target)
                 self.meta = dataclasses.replace(
@@ -493,7 +493,7 @@ class Run:
         meta = self.meta
         # Sorted, so that the order in which seeds finish does not matter.
         in_order = {"cpu_s": _in_order(meta.cpu_s), "checksums": _in_order(meta.checksums)}
-        # The format comes first, and it is ours, whatever the Run's was.
+        # The format comes first. It is this version's, even if the Run had an older one.
         document = {"format": FORMAT, **vars(meta), **in_order} | {"format": FORMAT}
         lines = (f"  {json.dumps(key)}: {self._as_json(each)}" for key, each in document.items())
         write_whole(self.path / META, ("{\n" + ",\n".join(lines) + "\n}\n").encode())

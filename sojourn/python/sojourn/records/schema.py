@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn._core import TABLES, ColumnSchema, TableSchema
 
-# polars and numpy take longer to import than a short Run takes, so only code that reads tables
+# The import of polars and numpy takes longer than a short run, so only code that reads tables
 # imports them.
 if TYPE_CHECKING:
     import numpy as np

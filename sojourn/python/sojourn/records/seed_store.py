@@ -2,13 +2,13 @@
 
     ~/.cache/sojourn/seeds/3f0a...   the tables of a seed (Parquet), its numbers, the CPU time it took
                            bound     the limit for all of them, bytes, if one was set
-                           tickets   the amount stored since the last count
+                           tickets   the number of tickets taken since the last count
 
 A file has three parts: the SHA-256 of the second, in digits; a line of JSON; the contents that the
 line lists. It is one file, since a short run's eleven tables take longer to open than to read. It
 is written under another name and renamed, so a reader gets a complete file or none. A file damaged
 by a crash of the machine or a bad disk fails its sum: it is removed when it is requested, and the
-seed is run again. So nothing here waits for the disk (fsync).
+seed is run again. So no write has to wait for the disk (fsync).
 
 Counting thousands of files takes longer than a short run. So a process takes a ticket for a 512th
 of the bound before it stores that much, and the process that takes the 64th ticket counts. If the
@@ -51,8 +51,8 @@ LEAST_FREE = 10**9
 TICKETS = 64
 """Tickets between two counts; each is for `BOUND / (8 * TICKETS)`."""
 SHARES = 8
-"""A count leaves one of this many shares of the bound free, and a seed may take one share at
-most."""
+"""The bound is divided into this many shares. A count leaves one share free, and a seed may take
+one share at most."""
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 _FILES = {SUMS, *(f"{name}.parquet" for name in TABLES)}
@@ -321,7 +321,7 @@ def _locked(folder: Path) -> Iterator[int]:
     """Opens the file of the tickets, which one process at a time may use."""
     file = os.open(folder / "tickets", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     try:
-        # Without such locks the bound is kept less exactly.
+        # On a system without such locks the bound is kept less exactly.
         with contextlib.suppress(ImportError):
             import fcntl
 
