@@ -861,7 +861,7 @@ def test_cases_that_can_not_be_run_awake_are_left_out_with_a_message(
     status(["agree", str(two)])
     captured = capsys.readouterr()
     assert (
-        "left out: red adaptive, awake: red adaptive can't be woken: no-such-compiler is missing"
+        "left out: red adaptive, awake: red can't be made to adapt: no-such-compiler is missing"
         in captured.err
     )
     assert "asleep" in captured.out

@@ -1,7 +1,7 @@
 """Engines run a Scenario and write a Run. `sim` is the packet simulator, `kernel` the real Linux
 kernel in a guest, `netns` this host's own kernel.
 
-Names are imported on first use: `sojourn list` asks which engines are ready and runs none.
+Names are imported on first use, because `sojourn list` only asks which engines are ready.
 """
 
 from typing import TYPE_CHECKING

@@ -102,7 +102,7 @@ class _Batch:
     """Workers that may run it."""
     future: Any = None
     given_up: bool = False
-    """Its jobs are waiting again; its result is ignored."""
+    """Its jobs wait to be sent again, so its own result is ignored."""
 
 
 class Cluster:
@@ -455,8 +455,9 @@ def _client(where: str | ClusterAddress) -> Client:
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
 
     class Connecting(distributed.Client):  # type: ignore[misc]
-        """Closes itself whatever stops it from connecting. Dask closes it only after an OSError.
-        After any other error the garbage collector would end it and print a traceback."""
+        """Closes itself after any error while it connects. Dask closes a client only after an
+        OSError. After any other error the garbage collector would end the client and print a
+        traceback."""
 
         def start(self, **words: Any) -> None:
             try:
@@ -477,7 +478,7 @@ def _client(where: str | ClusterAddress) -> Client:
             "is it running, and its port open? dask scheduler --host 127.0.0.1 starts one",
         ) from None
     except Exception as error:
-        # A server that is not a scheduler answers. Dask decodes its bytes all the same, and each of
+        # If a server of another kind answers, Dask decodes the server's bytes all the same. Each of
         # Dask's decoders raises errors of its own.
         raise UserError(
             f"can't read what {at.address} answers: {error}",

@@ -22,10 +22,10 @@ def contenders(scenario: Scenario, qdiscs: Sequence[str], link: str | None = Non
     """Returns the scenario as a sweep over these disciplines, combined with its own sweep. The
     disciplines vary fastest, so that compared variants follow each other.
 
-    They replace the bottleneck's discipline in both directions, except in a direction that has one
-    of its own; or that of one `link`, up or down. A scenario made of `[[link]]` tables needs
-    `link`, the name of one. If the scenario sweeps over that discipline itself, these replace its
-    values.
+    They replace the bottleneck's discipline in both directions, except in a direction that has a
+    discipline of its own. With `link` they replace the discipline of that link alone: "up", "down",
+    or the name of a `[[link]]` table, which a scenario made of such tables needs. If the scenario
+    sweeps over the replaced discipline, they replace the sweep's values.
     """
     twice = sorted({text for text in qdiscs if qdiscs.count(text) > 1})
     if twice:
@@ -44,7 +44,8 @@ def taking_turns(scenario: Scenario, key: str, texts: Sequence[str]) -> Scenario
     vary fastest."""
     plain = scenario.variants()[0]
     for text in texts:
-        # Checked alone, so that an error message quotes the value and not its place in a sweep.
+        # Each value is checked alone, so that an error message quotes the value and not its place
+        # in a sweep.
         plain.with_({key: text})
     others = {swept: values for swept, values in scenario.sweep.items() if swept != key}
     # The first value replaces the old one, and any notes about it, before the sweep is set.

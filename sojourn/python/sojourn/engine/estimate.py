@@ -61,9 +61,9 @@ TAKES: dict[str, tuple[float, float, float]] = {
     "netns": (5.0, 1.0, math.inf),
 }
 """CPU seconds of a run, CPU seconds for each simulated second, packets in a CPU second. Measured at
-1 to 1000 Mbit/s with 1 to 64 flows; accurate within a third. `kernel-qemu` has taps. It takes ten
-times as long as `kernel-uml` took when that guest had taps too (docs/kernel.md). `netns` runs in
-real time, so it mostly waits."""
+1 to 1000 Mbit/s with 1 to 64 flows; accurate within a third. `kernel-qemu` records packets by taps.
+It takes ten times as long as `kernel-uml` took with taps (docs/kernel.md). `netns` runs in real
+time, so it mostly waits."""
 ROW_BYTES = 40
 """A row of a time line in Parquet: measured 8 to 30 bytes."""
 HEADER_ROWS = 2
@@ -87,8 +87,8 @@ class Fit:
     """Features that the engine lacks, each with its place in the scenario."""
     hint: str
     not_ready: str | None
-    """Why the engine can't be used on this host yet, or which features this host's kernel lacks;
-    None: it can run the scenario."""
+    """Why the engine can't be used on this host yet, or the features that this host's kernel lacks;
+    None: nothing is missing."""
 
 
 @dataclass(frozen=True)
@@ -328,7 +328,7 @@ def _own_rate(flow: Flow, realised: Realised) -> tuple[float, float]:
         case Bulk(tcp=tcp):
             return math.inf, tcp.mss + tcp.header_bytes
         case ProgramTraffic():
-            # What it sends is not known: an upper estimate.
+            # The program's traffic is not known, so this is an upper estimate.
             return math.inf, MTU
     raise AssertionError(f"no kind of traffic: {flow.kind}")
 

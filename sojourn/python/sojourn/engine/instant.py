@@ -18,7 +18,7 @@ from sojourn.records import FlowInfo, LinkInfo, Run
 
 Row = Mapping[str, Any]
 LEAST_NS = 1_000_000
-"""An earlier instant has no sample."""
+"""The earliest instant that can be shown: before it there is no sample."""
 STATE = {
     "limit": "limit",
     "count": "count",

@@ -1,7 +1,7 @@
-"""Simulations in memory, without folders or files: the answer is ready when the last seed has run.
+"""Simulations in memory, without folders or files.
 
-For callers that run many simulations: a slider, a search, a notebook. The tables stay where the
-core wrote them. A DataFrame, an array or the Summary is made on request.
+This module is for callers that run many simulations: a slider, a search, a notebook. The tables
+stay where the core wrote them. A DataFrame, an array or the Summary is made on request.
 """
 
 from __future__ import annotations
@@ -209,8 +209,8 @@ class _Sums:
         self._about = metrics.about(meta, _core.CAUSES)
         self._cpu_s: dict[str, float] = {}
         self._first: _core.SeedTables | None = None
-        """The tables of the first seed, with which the others are compared until all have
-        finished."""
+        """The tables of the first seed, kept until all seeds have finished: the others are compared
+        with them."""
         self._alike = True
 
     def add(self, seed: int, outcome: _Outcome) -> None:

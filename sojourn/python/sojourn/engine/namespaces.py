@@ -38,7 +38,7 @@ WITHOUT_NETEM = 'a scenario whose links have delay = "0 s" and no loss, and whos
 TYPICAL = tuple(
     record.least for record in QDISCS.values() if record.in_linux() and not record.for_each_queue
 )
-"""A queue discipline of each kind that Linux has and that works on virtual devices."""
+"""One queue discipline of each kind that Linux has and that works on virtual devices."""
 CONGESTION = tuple(record.name for record in linux.CONGESTION.values() if record.in_linux)
 """Linux's congestion controls."""
 MODULES = Path("/sys/module")
@@ -85,7 +85,7 @@ USER = Way("in a user namespace", ("--user", "--map-root-user"))
 
 
 def way() -> Way:
-    """Returns how namespaces can be made here.
+    """Returns the way in which namespaces can be made here.
 
     Raises:
         NotReadyError: they can't be made, with the kernel's message.
@@ -103,7 +103,8 @@ def way() -> Way:
     program()
     reasons = []
     for root in (ROOT, USER) if os.geteuid() == 0 else (USER,):
-        # What the guest's program does: mounts file systems, makes a pair of devices.
+        # The script does what the guest's program will do: it mounts file systems and makes a pair
+        # of devices.
         words = _words(root, f"{OWN_RUN} && mkdir /run/s && mount -t sysfs none /run/s && {_PAIR}")
         if words is None:
             return root
@@ -160,7 +161,7 @@ class Unsupported:
 
 
 def missing(realised: Realised, planned: Mapping[str, Any], there: Way) -> Iterator[Unsupported]:
-    """What the scenario needs and this kernel lacks."""
+    """The features that the scenario needs and this kernel lacks."""
     tried: set[str] = set()
     for kind, line in _disciplines(planned):
         # Lines that differ only in numbers are tried once.
@@ -176,8 +177,8 @@ def missing(realised: Realised, planned: Mapping[str, Any], there: Way) -> Itera
         if words := _unknown(name, there):
             yield Unsupported("flow: congestion", f"{name}: {words}", _module(name))
         for parameter in linux.CONGESTION[name].module_settings:
-            # The scenario has the default: the plan refuses other values, since this kernel is
-            # shared with the rest of the host.
+            # The scenario's value is the default here: the plan refuses any other, because the rest
+            # of the host uses this kernel too.
             file = MODULES / f"tcp_{name}" / "parameters" / parameter.removeprefix("vegas_")
             if file.exists() and int(file.read_text()) != int(
                 PROFILES["linux"].parameters[parameter]

@@ -72,7 +72,8 @@ class Netns:
         return build("netns", f"{platform.release()} {platform.version()}")
 
     def for_programs(self) -> Netns:
-        """It runs none, which `check` reports with the other features that it lacks."""
+        """This engine runs no programs: `check` reports that with the other features that it
+        lacks."""
         return self
 
     def conditions(self, realised: Realised) -> Mapping[str, str]:

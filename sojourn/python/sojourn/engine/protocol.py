@@ -63,8 +63,8 @@ class Engine(Protocol):
 
     @property
     def build(self) -> str:
-        """Names, in 16 digits, everything that decides a run's tables, except the scenario and the
-        seed."""
+        """Identifies, by 16 digits, everything that decides a run's tables, except the scenario and
+        the seed."""
         ...
 
     def for_programs(self) -> Engine:
@@ -94,8 +94,8 @@ class Engine(Protocol):
 
 
 def check_all(engine: Engine, realised: Iterable[Realised]) -> None:
-    """Refuses scenarios that the engine can't run. That the engine is not ready is reported last:
-    making it ready would not help with a scenario that it can't run.
+    """Refuses scenarios that the engine can't run. An engine that is not ready is reported last,
+    because making it ready would not help with such a scenario.
 
     Raises:
         UserError: the engine can't run one of them, or is not ready.
@@ -116,8 +116,8 @@ def engine_for(engine: Engine, realised: Realised) -> Engine:
 
 
 def build_for(engine: Engine, realised: Realised) -> str:
-    """Names the build of the engine and, where the scenario has user-defined code, of its
-    compiler."""
+    """Identifies the build of the engine and, if the scenario has user-defined code, the compiler
+    of that code."""
     from sojourn.own import compiled
 
     build = engine_for(engine, realised).build

@@ -1,6 +1,6 @@
 """A recording: each packet that arrived at one queue, in order, and what the queue did to it.
 
-An engine that can observe each packet writes it (`engine/kernel/observed/recorded`).
+An engine that can observe each packet writes recordings (`engine/kernel/observed/recorded`).
 `agreement/decisions` compares the simulator's queue with it. A recording is a Parquet file whose
 metadata names the link and the run; it can be read without a kernel.
 """
@@ -71,7 +71,7 @@ class Trace:
 
     @property
     def early(self) -> Mask:
-        """Packets that were dropped or marked, which a random draw may decide."""
+        """The packets whose verdict a random draw may have decided: dropped or marked ones."""
         return np.isin(self.fate, EARLY)
 
 
@@ -84,7 +84,7 @@ class Recording:
     version: str
     """Version of the kernel."""
     zero_ns: int
-    """Time 0 on the kernel's monotonic clock."""
+    """Time 0 of the recording on the kernel's monotonic clock."""
     link: Link
     trace: Trace
 

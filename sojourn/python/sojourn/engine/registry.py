@@ -46,15 +46,15 @@ def find_awake(name: str) -> Engine:
     Linux's RED never adapts when tc configures it.
 
     Raises:
-        UserError: the engine has no such kernel, and why.
+        UserError: the engine has no such kernel; the message says why.
     """
     from sojourn.engine.kernel.engine import KernelEngine
     from sojourn.engine.kernel.guest import awake
 
     if name not in GUESTS:
-        raise UserError(f"the engine {name} can't wake red adaptive", "a guest can: -e kernel")
+        raise UserError(f"the engine {name} can't make red adapt", "a guest can: -e kernel")
     if reason := awake.why_not():
-        raise UserError(f"red adaptive can't be woken: {reason}")
+        raise UserError(f"red can't be made to adapt: {reason}")
     return KernelEngine(name, GUESTS[name], adapting=True)
 
 

@@ -35,8 +35,8 @@ class Progress:
     runs: int
     """Seeds in all."""
     fraction: float
-    """Share of the work that is done, 0 to 1. It is a weighted mean of the simulated time and
-    the number of ended seeds. The weight of the seeds grows with the number of runs, up to 0.5."""
+    """Share of the work that is done, 0 to 1: a weighted mean of two shares, of the simulated time
+    and of the ended seeds. The weight of the second grows with the number of runs, up to 0.5."""
     failed: int = 0
     """Seeds that the engine could not finish."""
     expected_s: float | None = None
@@ -154,7 +154,7 @@ def _host() -> Mapping[str, str]:
 
 def _installed(package: str) -> str:
     """The version of an installed package, read from the name of its folder. importlib.metadata
-    parses it with the mail parser, whose import takes longer than a short run."""
+    would import the email parser, which takes longer than a short run."""
     for place in sys.path:
         for folder in Path(place).glob(f"{package}-*.dist-info"):
             return folder.name.removeprefix(f"{package}-").removesuffix(".dist-info")

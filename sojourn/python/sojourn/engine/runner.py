@@ -57,8 +57,8 @@ class Job(Generic[T]):
 
 J = TypeVar("J", bound=Job[Any])
 Make = Callable[[J, Callable[[int], bool]], object]
-"""Runs a job. It calls the second argument with the job's time in ns, and stops when that returns
-False."""
+"""Runs a job. It calls its second argument with the job's simulated time in ns, and stops the job
+when the call returns False."""
 
 
 class Executor(Protocol[J]):
@@ -66,12 +66,12 @@ class Executor(Protocol[J]):
 
     @property
     def slots(self) -> int:
-        """Runs at the same time."""
+        """The number of jobs that run at the same time."""
         ...
 
     def room(self) -> int:
-        """How many more jobs it accepts now. Bounded, because results stay in memory until the sink
-        takes them, and Ctrl-C waits for the sink."""
+        """The number of further jobs that it accepts now. It is bounded, because results stay in
+        memory until the sink takes them, and Ctrl-C waits for the sink."""
         ...
 
     def begin(self, job: J) -> None:

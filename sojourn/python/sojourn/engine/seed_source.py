@@ -29,11 +29,11 @@ from sojourn.scenario.realised import Realised
 
 @dataclass(frozen=True)
 class SeedResult:
-    """The result of a run: all that its Run keeps of a seed."""
+    """The result of running one seed: everything that its Run keeps of it."""
 
     packed: Packed
     numbers: _core.Numbers | None
-    """None: a value is missing that its column requires."""
+    """The seed's numbers; None: the tables lack a value that its column requires."""
     cpu_ns: int
     invalid: tuple[str, ...] = ()
     taken: bool = False
@@ -76,7 +76,8 @@ class Source:
     def make(self, job: SeedJob, reached: Callable[[int], bool]) -> SeedResult:
         """Returns the seed of a job. `reached`: see `Engine.tables`."""
         realised, about = job.scenario.realise(job.seed), job.about
-        # Programs read files of the host, which are known only afterwards.
+        # A program may read any file of the host, so the key of such a seed can't be computed
+        # before the run.
         if self.store is None or realised.programs:
             return make(self.engine, realised, about, reached)
         name = key(self.engine, realised)
@@ -114,7 +115,7 @@ def make(
     try:
         numbers = tables.numbers(about)
     except ValueError:
-        # The reader of the tables reports the error to whoever asks for the numbers.
+        # If somebody asks for the numbers, the reader of the tables reports the error.
         numbers = None
     links = [link.name for link in realised.links]
     flows = [flow.name for flow in realised.flows]

@@ -37,7 +37,8 @@ class Simulator:
         raise UserError("\n".join(lines), f"run it with -e kernel{ready}{here}")
 
     def for_programs(self) -> Simulator:
-        """It runs none, which `check` reports with the other features that it lacks."""
+        """The simulator runs no programs: `check` reports that with the other features that it
+        lacks."""
         return self
 
     def conditions(self, realised: Realised) -> Mapping[str, str]:

@@ -3,9 +3,9 @@
 A simulation's tables depend on its scenario.toml, each seed and the build of the engine; those of a
 kernel in virtual time also depend on the guest. So the same engine runs every finished seed again,
 and the tables are compared cell by cell. Another version of polars may write the same cells as
-other bytes. A program of the host may differ from run to run, so the first seed of a Run with
-programs is run twice. If tables differ, the reason is looked for: scenario.toml and the seeds are compared
-with the Run's fingerprint, and the engine's build with the recorded one.
+other bytes. A program of the host may behave differently in each run, so the first seed of a Run
+with programs is run twice. If tables differ, the possible reasons are checked: scenario.toml and
+the seeds are compared with the Run's fingerprint, and the engine's build with the recorded one.
 
 Measurements in real time (a live line, `netns`) can't be repeated; for them there is only
 `check_tables`.
@@ -76,14 +76,14 @@ class Verification:
     """Whether scenario.toml and the seeds match the fingerprint. None: a Run of sojourn 0.1, whose
     fingerprint does not show it."""
     meta: tuple[str, ...]
-    """Names of the fields in `DECIDED` in which meta.json differs from the new one: numbers are
-    computed from them."""
+    """The fields in `DECIDED` in which meta.json differs from the new Run's. Numbers are computed
+    from these fields."""
     tables: tuple[TableComparison, ...]
     changed_files: tuple[str, ...] = ()
-    """Files of this host that a program of the Run read, and that are others now."""
+    """Files of this host that a program of the Run read and that have changed since."""
     same_twice: bool | None = None
-    """Whether two runs of the first seed gave the same tables now. None: it has no programs, and
-    was run once."""
+    """Whether two new runs of the first seed gave the same tables. None: the Run has no programs,
+    so the seed was run once."""
 
     @property
     def equal(self) -> bool:
@@ -198,7 +198,7 @@ def engine_of(run: Run) -> str:
     """The engine that can run a Run again.
 
     Raises:
-        UserError: there is none, and why.
+        UserError: there is none; the message says why.
     """
     if not run.seeds:
         raise UserError(

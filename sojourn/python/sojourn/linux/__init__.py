@@ -1,2 +1,2 @@
-"""Traffic control of Linux's interfaces: `tc` writes its commands, `rtnl` sends the same to the
-kernel by netlink."""
+"""Traffic control of Linux's interfaces: `tc` writes the commands, `rtnl` sends the same requests
+to the kernel by netlink."""

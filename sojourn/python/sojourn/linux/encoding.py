@@ -1,8 +1,9 @@
 """Encodes the operations of `tc` for pyroute2 and the kernel: handles, options, size tables.
 
-The arithmetic is tc(8)'s, so that the kernel gets by netlink what the command would send. No I/O.
+The arithmetic is tc(8)'s, so that the kernel gets the same bytes as from the command. No I/O.
 
-Source: linux/pkt_sched.h, linux/pkt_cls.h; tc-stab(8) for its table, which the kernel doesn't show.
+Source: linux/pkt_sched.h, linux/pkt_cls.h; tc-stab(8) for the size table, which the kernel doesn't
+show.
 """
 
 from __future__ import annotations
@@ -18,14 +19,13 @@ from sojourn.errors import UserError
 from sojourn.linux import tc
 from sojourn.scenario.qdisc import Qdisc
 
-# Disciplines that pyroute2 lacks, and that are encoded like one that it has.
+# pyroute2 lacks bfifo, whose options are encoded like those of pfifo.
 tcmsg.plugins.setdefault("bfifo", tcmsg.plugins["pfifo"])
 tcmsg.plugins.setdefault("pfifo_head_drop", tcmsg.plugins["pfifo"])
 
 
 class _AsItIs:
-    """A plugin of pyroute2 for disciplines whose options are encoded already: crates/tc has their
-    layout."""
+    """A plugin of pyroute2 for disciplines whose options crates/tc encodes."""
 
     options = nlmsg_atoms.cdata
 
@@ -33,7 +33,7 @@ class _AsItIs:
 # pyroute2 has sfq, but without depth and headdrop.
 tcmsg.plugins |= dict.fromkeys(("pie", "fq_pie", "dualpi2", "sfq"), _AsItIs)
 
-# Attributes of Linux 5.17 that pyroute2 lacks, after those that it has.
+# pyroute2 lacks the attributes that Linux 5.17 added. They follow those that it has.
 _OPTIONS = tcmsg.plugins["fq_codel"].options
 if not any("SELECTOR" in name for name, _ in _OPTIONS.nla_map):
     _OPTIONS.nla_map = (
@@ -158,7 +158,8 @@ def with_table(stab: bytes) -> bytes:
 
 
 def askable(options: bytes, flags_number: int) -> bytes:
-    """A filter's options without the flags that the kernel adds in its answer (in_hw)."""
+    """A filter's options as they can be sent: without the flags that the kernel adds when it
+    reports them (in_hw)."""
     out = bytearray(options)
     for number, at in _nested(options):
         if number == flags_number:
@@ -168,7 +169,8 @@ def askable(options: bytes, flags_number: int) -> bytes:
 
 
 def of_version(options: bytes) -> bytes:
-    """htb's options with the version that it accepts: the upper half of the one that it shows."""
+    """htb's options with the version that the kernel accepts: the upper half of the version that it
+    reports."""
     out = bytearray(options)
     for number, at in _nested(options):
         if number == _HTB_INIT:

@@ -39,14 +39,15 @@ QUANTUM_BELOW_BPS = 100 * 10**6
 SMALL_QUANTUM = 300
 """fq_codel's quantum below that rate, so that small packets go before large ones."""
 SHORT_NS = 20 * 10**6
-"""Length of a queue that limits delay only by its limit."""
+"""The queue's length in time, for a discipline that limits delay only by its limit."""
 FEWEST_PACKETS = 4
-"""Least limit of such a queue: three later packets must reveal a loss to its sender."""
+"""The least limit of such a queue. Three packets must fit behind a lost one, so that their ACKs
+reveal the loss to the sender."""
 SHORT_LIMIT = 1001
 """Limit of fq_codel and codel at home rates, in packets. The usual 10240 need memory that a small
 router lacks."""
 MANY_QUANTA = 200_000
-"""The largest htb quantum, in bytes: the kernel warns of more."""
+"""The largest htb quantum, in bytes. The kernel warns of a larger one."""
 IFB_PREFIX = "sj-"
 NAME_MAX = 15
 BURSTY_NS = 10**6
@@ -59,7 +60,7 @@ LEAVES = (
 )
 """The disciplines that may be below htb here."""
 BY_ITSELF = ("sfq",)
-"""Disciplines with the kernel's default limit, because their flows share it."""
+"""Disciplines that keep the kernel's default limit, because all flows share that limit."""
 TUNNELS = (
     "wireguard",
     "tun",
@@ -114,7 +115,7 @@ _OURS = re.compile(r'"([^" ]+) ([kMGT]?bit)/s"')
 
 def parse_shaped_rate(text: str) -> int:
     """Parses `18mbit` (tc's syntax) or `18 Mbit/s` to bit/s. Refuses rates that no home or office
-    has, and those that a scenario refuses: `18Mbps` is bytes to tc and bits to a provider."""
+    has, and texts that a scenario refuses: `18Mbps` means bytes in tc and bits to a provider."""
     if bits := _BITS.fullmatch(text.strip()):
         bps = read_rate("".join(bits.groups()))
     else:
@@ -186,7 +187,7 @@ def ifb_name(interface: Interface) -> str:
 def _check(wanted: WantedShape, interface: Interface) -> None:
     if wanted.up_bps is None and wanted.down_bps is None:
         raise UserError(
-            "neither --up nor --down is given", "say at least one rate, like --up 18mbit"
+            "neither --up nor --down is given", "give at least one rate, like --up 18mbit"
         )
     if interface.kind == "loopback":
         raise UserError(
@@ -237,7 +238,7 @@ def _tree(
 
 
 def one_packet(interface: Interface) -> int:
-    """A full packet in ATM cells with the largest overhead there is: 1749 bytes of 1500."""
+    """The bytes of a full packet in ATM cells with the largest known overhead: 1749 for 1500."""
     return -(-(max(interface.mtu, LEAST_MTU) + 48) // 48) * 53
 
 
@@ -280,7 +281,7 @@ def _law(bps: int, packet_bytes: int, *, codel: bool) -> dict[str, int]:
 
 
 def doubts(wanted: WantedShape) -> list[str]:
-    """Notes on options of its discipline that probably mean something else."""
+    """Notes on options of the discipline that the user probably misunderstood."""
     if wanted.qdisc.split()[:1] == ["cake"]:
         qdisc = Qdisc.live_cake(wanted.qdisc, LEAST_BPS, wanted.link, arriving=False)
     else:
@@ -296,7 +297,7 @@ def _notes(wanted: WantedShape, interface: Interface, former: Former) -> Iterato
     if former.has_own_root and wanted.up_bps is not None:
         yield f"{name} has a queue discipline that another program installed ({former.root.kind if former.root else ''}); --undo restores it"
     if former.has_ingress and wanted.down_bps is not None:
-        yield f"{name} has filters for what arrives; they are out of action until --undo"
+        yield f"{name} has filters for arriving packets; they do not act until --undo"
     if interface.kind == "wireless":
         yield (
             f"{name} is Wi-Fi: its rate changes from second to second, and the shaper helps only while it is the slowest part of the way;"
@@ -304,23 +305,24 @@ def _notes(wanted: WantedShape, interface: Interface, former: Former) -> Iterato
         )
     if interface.kind in TUNNELS:
         yield (
-            f"{name} is a tunnel ({interface.kind}): what it adds to a packet further down is not counted, and other traffic on the line is not seen;"
+            f"{name} is a tunnel ({interface.kind}): the shaper neither counts the headers that the tunnel adds nor sees other traffic on the line;"
             " shape the interface that carries it"
         )
     if not interface.up:
         yield f"{name} is down"
     if wanted.link is None:
-        yield "no --link: what the line adds to a packet is not counted; small packets may overfill it (see docs/shape.md)"
+        yield "no --link: the bytes that the line adds to a packet are not counted, so small packets may overfill it (see docs/shape.md)"
     if slow := _bursts(interface, slowest, wanted, is_cake):
         yield slow
     if fastest >= CPU_WALL_BPS:
-        yield f"{write_rate(fastest)}: a shaper takes much of a processor; look whether one is busy all the time while measuring"
+        yield f"{write_rate(fastest)}: a shaper takes much of a processor; check whether a processor is busy all the time while you measure"
     if not is_cake and wanted.link and wanted.link.cells == "ptm":
-        yield "PTM takes 65 bytes for each 64: htb has no option for that, so its rate is 64/65 of the given one"
+        yield "PTM sends 65 bytes for each 64, and htb has no option for that, so htb's rate is 64/65 of the given one"
 
 
 def _bursts(interface: Interface, bps: int, wanted: WantedShape, is_cake: bool) -> str | None:
-    """A note on packets that pass the queue as one (offloads), if one takes too long."""
+    """A note on offloads, by which many packets pass the queue as one, if such a packet takes too
+    long to send."""
     acts = {"gro", "lro"} if wanted.down_bps is not None else set()
     acts |= {"tso", "gso"} if wanted.up_bps is not None else set()
     on = [word for word in interface.offloads if word in acts]

@@ -1,8 +1,8 @@
 """Checks before an interface is changed: can its present state be restored, and will the kernel
 accept the operations?
 
-Not every state can be restored from what the kernel shows: some disciplines (red) take more options
-than they show. So the restoration is tried first. In a temporary namespace, a device of the same
+Not every state can be restored from the kernel's report: some disciplines (red) take more options
+than they report. So the restoration is tried first. In a temporary namespace, a device of the same
 name, number and queues gets the same state, and must then look the same to tc(8).
 
 Source: network_namespaces(7), unshare(2).
@@ -54,7 +54,7 @@ def rehearse(former: Former, operations: Sequence[tc.Operation]) -> None:
 
     Raises:
         NotRestorableError: the restored state would differ.
-        RefusedError: the kernel refuses an operation; has the kernel's message.
+        RefusedError: the kernel refuses an operation; the error has the kernel's message.
         NoNamespaceError: a namespace is needed and can't be made.
     """
     with Kernel() as kernel:
@@ -110,8 +110,8 @@ def _changed_default(former: Former) -> str:
 
 
 def _hidden(former: Former) -> str:
-    """The state that the kernel has and does not show; "": none. Other disciplines with hidden
-    state refuse to be made without it."""
+    """The state that the kernel has but does not report; "": none. The kernel refuses to make the
+    other disciplines with hidden state without that state."""
     for one in former.things:
         # tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter.
         if one.kind == "netem" and any(one.attribute(OPTIONS)[20:24]):

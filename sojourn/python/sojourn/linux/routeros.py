@@ -26,7 +26,7 @@ VALUES = {
     "pfifo": {"limit": "limit"},
     "bfifo": {"limit": "limit"},
 }  # fmt: skip
-"""tc's options with a value, and RouterOS' options without the kind in front."""
+"""tc's options with a value, each with RouterOS' name for it, without the kind in front."""
 CHOICES = {
     "cake": {
         "diffserv": ("besteffort", "precedence", "diffserv3", "diffserv4", "diffserv8"),
@@ -35,18 +35,18 @@ CHOICES = {
         "rtt-scheme": ("datacentre", "lan", "metro", "regional", "internet", "oceanic", "satellite", "interplanetary"),
     },
 }  # fmt: skip
-"""Words of which one is chosen, by option."""
+"""By option of RouterOS, the words of tc of which one is chosen."""
 SWITCHES = {
     "cake": {"nat": ("nat", "yes"), "nonat": ("nat", "no"), "wash": ("wash", "yes"), "nowash": ("wash", "no"), "ack-filter": ("ack-filter", "filter"), "ack-filter-aggressive": ("ack-filter", "aggressive"), "no-ack-filter": ("ack-filter", "none"), "noatm": ("atm", "none")},
     "fq_codel": {"ecn": ("ecn", "yes"), "noecn": ("ecn", "no")},
     "codel": {"ecn": ("ecn", "yes"), "noecn": ("ecn", "no")},
 }  # fmt: skip
-"""Words without a value, and the option's value of each."""
+"""Words of tc without a value, each with the option of RouterOS and its value."""
 UNSAID = {
     "cake": {"raw", "egress", "ingress", "split-gso", "no-split-gso"},
     "fq_codel": {"drop_batch"},
 }
-"""Words without an option in RouterOS."""
+"""Words of tc for which RouterOS has no option."""
 BUILT_IN = {
     "default": "pfifo limit 10",
     "default-small": "pfifo limit 10",

@@ -50,7 +50,7 @@ _CLASSES = {"htb", "hfsc", "drr", "qfq"}
 """Kinds of classes that are created one by one; those of other disciplines come with the
 discipline."""
 _HOOKS = (0xFFFFFFF2, 0xFFFFFFF3)
-"""The parents of clsact's filters, in place of its handle."""
+"""The parents of clsact's filters. They replace clsact's handle."""
 _FIRST_TABLE = 0x800
 """The kernel's own hash table of the first preference of u32 on a parent; the next preference's
 table has the next number."""
@@ -79,7 +79,7 @@ class Interface:
     `bridge`, `veth`."""
     mtu: int
     header_bytes: int
-    """Link-layer header that is part of a packet's length at its queue."""
+    """The bytes of the link-layer header that count in a packet's length at the queue."""
     queues: int
     queue_length: int
     up: bool
@@ -184,8 +184,8 @@ def _was_made(thing: TcObject) -> bool:
         return thing.handle != 0
     if thing.sort == "class":
         return thing.kind in _CLASSES
-    # The kernel makes u32's first table with its first filter; an entry without a handle is a
-    # heading.
+    # The kernel makes u32's first table together with u32's first filter. An entry without a handle
+    # is only a heading of the listing.
     table = _table(thing)
     return thing.handle != 0 and (table is None or table < _FIRST_TABLE)
 
@@ -430,7 +430,7 @@ class Kernel:
                 ) from None
 
     def double(self, name: str, former: Former) -> None:
-        """Makes a device with another one's name, number and queues, for rehearsals."""
+        """Makes a device with the name, number and queues of another device, for rehearsals."""
         settings = {
             "ifname": name,
             "kind": "ifb",
@@ -441,7 +441,7 @@ class Kernel:
             try:
                 self._links.link("add", index=former.index, **settings)
             except NetlinkError:
-                # On some hosts a new namespace has tunnels, with low numbers.
+                # On some hosts a new namespace begins with tunnels that have low numbers.
                 self._links.link("add", **settings)
             self._links.link("set", index=self._index(name), state="up")
         except NetlinkError as error:
@@ -472,8 +472,8 @@ def _filters_in_order(filters: Sequence[TcObject]) -> list[TcObject]:
 
     The kernel numbers the tables of preferences in the order in which the preferences first appear,
     so that order is restored. Each preference begins with its own tables, of which the kernel shows
-    the latest first. If it has none, it begins with a filter, one without a link to a table if
-    there is one. Other links come last.
+    the latest first. A preference without tables begins with a filter, if possible with one that
+    does not link to a table. Other filters with links come last.
     """
     u32 = [one for one in filters if one.kind == "u32" and one.handle]
     own = {one.info: _table(one) or 0 for one in u32 if (_table(one) or 0) >= _FIRST_TABLE}

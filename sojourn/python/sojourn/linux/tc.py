@@ -1,9 +1,10 @@
 """Linux traffic control in its own syntax: the only module that writes tc(8)'s commands.
 
 A scenario's queue discipline, shaper and wire become lines for `tc -batch`. A discipline's options
-are those of its record (crates/tc). All are written out, so that no default of a kernel or of a tc
-matters; those of disciplines that only Linux has are passed on unchanged. Disciplines that Linux
-does not have (adt, ns-2's red, a variant of CoDel) are refused, with what to write instead.
+are those of its record (crates/tc). All options are written out, so that no default of a kernel or
+of a tc matters. The options of disciplines that only Linux has are passed on unchanged. Disciplines
+that Linux does not have (adt, ns-2's red, a variant of CoDel) are refused, with what to write
+instead.
 
 The tree on a device is the same everywhere: `htb` with the handle 1: limits the rate, and the
 discipline has the handle 10:.
@@ -34,20 +35,20 @@ DISCIPLINE = "10:"
 """tc's numbers are hexadecimal: the kernel's number of this handle is 0x100000."""
 DISCIPLINE_HANDLE = 0x10 << 16
 ETHERNET_HEADER = 14
-"""Linux includes it in a packet's length (skb->len at a qdisc)."""
+"""The Ethernet header, which Linux includes in a packet's length (skb->len at a qdisc)."""
 DELAY_LIMIT = 10_000_000
-"""netem's limit in packets: a wire has none."""
+"""netem's limit in packets. A wire has no limit, so it is large."""
 _LEAST_RATE = 8
 """htb's rates are in bytes per second."""
 _FULL_PACKET = 1514
 _ORDERED = "1tbit"
-"""A rate with which netem keeps packets in order; a full packet takes 12 ns."""
+"""A rate so high that a full packet takes 12 ns. With a rate netem keeps packets in order."""
 
 
 @dataclass(frozen=True)
 class Transmitter:
-    """The rate of a transmitter that htb replaces where no driver limits the rate, and the charge
-    for an IP packet."""
+    """The rate of a transmitter, which htb limits if no driver does, and the bytes charged for an
+    IP packet."""
 
     bps: int
     overhead_bytes: int = 0
@@ -70,8 +71,8 @@ def queue(
     """Returns the lines that give a device its queue; for a card with several `queues`, all of
     them.
 
-    `header_bytes`: what the discipline counts beside the IP packet. If that is not Linux's own 14,
-    tc-stab(8) corrects its count.
+    `header_bytes`: the bytes that the discipline counts in addition to the IP packet. If these are
+    not Linux's own 14, tc-stab(8) corrects the count.
 
     Raises:
         UserError: Linux has no such discipline, or not this variant of it; or the shaper is faster
@@ -81,7 +82,7 @@ def queue(
     difference = header_bytes - ETHERNET_HEADER
     stab = f"stab overhead {difference} " if difference else ""
     if qdisc.child is not None:
-        # Linux computes a packet's length with the discipline of its queue.
+        # Linux computes a packet's length by the size table of its queue's discipline.
         child = f"{stab}{qdisc.child.command(header_bytes)}"
         lines = [f"qdisc add dev {device} root handle {DISCIPLINE} {words}"]
         return lines + [
@@ -127,7 +128,7 @@ class Pin:
     port: int
     """Port of the end that listens; a ping's identifier."""
     back: bool
-    """Whether the packets come from that end."""
+    """Whether the packets come from the end that listens."""
     queue: int
     """The first is 0."""
 
@@ -153,8 +154,7 @@ _PROTOCOLS = {"tcp": (6, 20), "udp": (17, 20), "icmp": (1, 24)}
 def policer(device: str, police: Police, *, header_bytes: int) -> list[str]:
     """Returns the lines that give a device a policer before its queue.
 
-    A policer counts like the device, with the Ethernet header: tc-stab(8) only affects the
-    discipline.
+    A policer counts the Ethernet header as the device does: tc-stab(8) only affects the discipline.
 
     Raises:
         UserError: the policer charges less than a packet with that header, which tc can't
@@ -186,7 +186,8 @@ def _transmission(device: str, transmitter: Transmitter, header_bytes: int) -> s
             "htb can't stop sending: the schedule has an outage, a rate of 0",
             "write a rate above 0",
         )
-    # The class is charged for the discipline's length, which includes the header already.
+    # htb charges the class for the length that the discipline counts, which includes the header
+    # already.
     overhead = transmitter.overhead_bytes - header_bytes
     if overhead < 0:
         raise UserError(
@@ -233,7 +234,7 @@ def elsewhere(line: str, device: str) -> tuple[str, str] | None:
 
 @dataclass(frozen=True)
 class MadeByNetlink:
-    """A discipline that tc may not support, as a netlink message."""
+    """The netlink message for a discipline that tc may not support."""
 
     device: str
     parent: int
@@ -297,7 +298,8 @@ def wire(
 
 
 def _time(ns: int) -> str:
-    """Exact: netem counts in nanoseconds, and tc accepts fractions but not `ns`."""
+    """A time in microseconds with a fraction. netem counts nanoseconds, and tc accepts fractions
+    but not `ns`."""
     return f"{ns // 1000}.{ns % 1000:03}us"
 
 
@@ -373,7 +375,8 @@ class AddQdisc:
 
 @dataclass(frozen=True)
 class DeleteQdisc:
-    """Removes the discipline at `root` or `ingress`; at root the kernel then puts its default."""
+    """Removes the discipline at `root` or `ingress`. The kernel then installs its default at
+    `root`."""
 
     device: str
     parent: str

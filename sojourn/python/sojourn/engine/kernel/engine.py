@@ -5,8 +5,8 @@ Each seed has a guest of its own and a folder of its own, which is removed when 
 A measurement may be invalid: records were lost, a processor was too busy to keep time, or a
 self-check failed. Its tables are returned with the reasons, and its Run is marked invalid.
 
-`observed`, which reads measurements, is imported only when there are some. `sojourn check` and
-`sojourn list` ask an engine what it can run, which needs neither numpy nor polars.
+`observed` reads measurements and is imported only then: `sojourn check` and `sojourn list` only ask
+an engine what it can run, which needs neither numpy nor polars.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ Mbit/s."""
 def outcome(
     realised: Realised, file: Path, doubts: Callable[[Archive], Sequence[str]], cpu_ns: int
 ) -> Outcome:
-    """Returns the tables of the archive in this file, with the archive's own doubts and those that
-    `doubts` finds.
+    """Returns the tables of the archive in this file. The reasons not to trust them are the
+    archive's own and those that `doubts` finds.
 
     Raises:
         GuestError: the archive is incomplete.
@@ -69,7 +69,8 @@ def outcome(
 
 
 def build(*parts: str) -> str:
-    """Hashes these parts, our program and the sources of plan and tables to a name of 16 digits.
+    """Hashes these parts, the guest's program, and the sources that make plan and tables, to a name
+    of 16 digits.
 
     Raises:
         GuestError: the program has not been built.
@@ -83,8 +84,8 @@ def _program() -> str:
 
 @cache
 def _sources() -> str:
-    """Hashes the Python sources from a realised scenario to a guest's plan, and from its archive to
-    the tables."""
+    """Hashes the Python sources that make a guest's plan from a realised scenario, and those that
+    make the tables from the guest's archive."""
     root = files("sojourn")
     kernel = Path(str(root.joinpath("engine", "kernel")))
     others = [Path(str(root.joinpath(*parts))) for parts in SOURCES]
@@ -106,8 +107,8 @@ def _files(realised: Realised, measured: Archive) -> dict[str, bytes]:
 
 
 class KernelEngine:
-    """Runs scenarios in a guest. `adapting`: in one whose RED adapts where the scenario enables it
-    (awake.py)."""
+    """Runs scenarios in a guest. `adapting`: in this guest RED adapts if the scenario asks for it,
+    which tc alone does not achieve (awake.py)."""
 
     alone = False
 
@@ -146,14 +147,14 @@ class KernelEngine:
 
     @cached_property
     def build(self) -> str:
-        """Names the kernel, its file system, our program in it, and the code that writes plans and
-        reads measurements."""
+        """Identifies the kernel, its file system, the guest's program, and the code that writes
+        plans and reads measurements."""
         return build(
             "kernel", self._guest.fingerprint, *((awake.name(),) if self._adapting else ())
         )
 
     def conditions(self, realised: Realised) -> Mapping[str, str]:
-        """The offloads, and HZ: the same in the built kernel's configuration and in Debian's."""
+        """The offloads, and HZ, which is the same in the built kernel and in Debian's."""
         return {
             "offloads": plan.offloads(realised),
             "HZ": "250",
@@ -216,7 +217,7 @@ class KernelEngine:
             )
         if not self._guest.has_simnic:
             raise GuestError(
-                f"{self.name} limits a link's rate by htb, whose timing the simulator's links lack",
+                f"{self.name} limits a link's rate by htb, whose timing the simulator's links do not have",
                 "record with -e kernel-uml: sojourn kernel setup makes it",
             )
         from sojourn.engine.kernel.observed import archive

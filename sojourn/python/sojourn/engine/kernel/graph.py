@@ -12,8 +12,8 @@ def has_queue(link: Link) -> bool:
 
 
 def transmitter(link: Link, bps: int | None = None) -> tc.Transmitter | None:
-    """The parameters of htb where no driver limits the rate; None if the link has no rate. `bps`: a
-    rate other than the first."""
+    """The parameters of htb, which limits the rate if no driver does; None if the link has no rate.
+    `bps`: a rate other than the link's first one."""
     if not link.rate:
         return None
     framing = link.framing

@@ -32,9 +32,10 @@ class Release:
     drivers: tuple[str, ...] = ()
     """Our sources that only this kernel has."""
     congestion: tuple[str, ...] = ()
-    """Our congestion controls, which it has and Linux has not."""
+    """Our congestion controls, which are built into this kernel and which Linux lacks."""
     for_programs: bool = False
-    """It runs programs of the host: more edits, more configuration, more arguments."""
+    """Whether the guest runs programs of the host, which needs more edits, configuration and
+    arguments."""
 
     @property
     def package(self) -> str:
@@ -90,8 +91,8 @@ RELEASES = (
 PROGRAMS = replace(
     USUAL, guest="uml-programs", for_programs=True, steps=1303, arguments=("ipv6.disable_ipv6=1",)
 )
-"""The default release once more, for programs of the host. The guests of `RELEASES` stay what they
-are: another configuration is another kernel, with other random numbers."""
+"""The default release in a second guest, for programs of the host. The guests of `RELEASES` are not
+changed for this, because another configuration gives another kernel with other random numbers."""
 
 BUILT = (*RELEASES, PROGRAMS)
 """Every guest that can be built."""

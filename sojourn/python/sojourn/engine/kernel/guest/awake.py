@@ -1,4 +1,4 @@
-"""A guest whose RED adapts where `adaptive` is set.
+"""A guest whose RED adapts if `adaptive` is set.
 
 tc 6.1 passes `adaptive` in TCA_RED_FLAGS. Linux 6.12 takes the flag from there and reports it. But
 it starts RED's timer by the flags of tc_red_qopt, the older field (`__red_change`,
@@ -17,7 +17,7 @@ from sojourn.engine.kernel.guest.endings import GuestError
 
 COMPILER = "gcc"
 CONDITION = {"red adaptive": "the flag set where the kernel looks for it"}
-"""Recorded in the conditions of such a Run."""
+"""A condition that is recorded in such a Run."""
 
 
 def why_not() -> str | None:

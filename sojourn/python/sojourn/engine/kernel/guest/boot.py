@@ -13,8 +13,8 @@ The guest's program prints marks at the start of a console line:
     @END         the archive is written
     @FAIL words  it gave up
 
-The guest's kernel prints one more, for a program of the host that computes without asking it for
-anything:
+The guest's kernel prints one more mark, for a program of the host that computes without a system
+call:
 
     @SPINS s name
 """
@@ -63,7 +63,7 @@ class Bootable(Protocol):
     def kind(self) -> str: ...
     @property
     def base(self) -> Path:
-        """The archive at the front of its initial file system."""
+        """The archive with which its initial file system begins."""
         ...
 
     def command(self, boot: "Boot") -> list[str]: ...
@@ -77,7 +77,7 @@ class Boot:
     folder: Path
     """The folder of the run. It must exist; files of an earlier run are replaced."""
     overlay: bytes
-    """The cpio archives behind the guest's own: its first program, the plan."""
+    """The cpio archives that follow the guest's own: its first program, the plan."""
     seed: int = 1
     memory_mb: int = 256
     pairs: int = 0
@@ -145,8 +145,8 @@ def _booted(
 ) -> tuple[int, resource.struct_rusage, bool]:
     def prepare(process: int) -> None:
         if guest.kind == "uml":
-            # Kernel and programs take turns at every system call. On two processors each turn wakes
-            # the other one up, which costs three times the CPU time.
+            # The kernel and the guest's programs alternate at every system call. On two processors
+            # each change wakes the other processor, which triples the CPU time.
             os.sched_setaffinity(process, {_next_processor()})
 
     with (folder / CONSOLE).open("ab") as console:
@@ -156,7 +156,7 @@ def _booted(
             guest.environment(boot),
             console,
             boot.wall_limit_s,
-            "sojourn kernel setup --again makes it anew",
+            "make it again: sojourn kernel setup --again",
             prepare,
         )
         return see_to_its_end(child, stopped)
@@ -184,8 +184,8 @@ class Child:
 def see_to_its_end(
     child: Child, stopped: Callable[[], bool]
 ) -> tuple[int, resource.struct_rusage, bool]:
-    """Waits for the process to end, or kills it. Returns its exit status as of wait(2), the
-    resources it used, and whether it was overdue.
+    """Starts a process and waits for its end, or kills it. Returns its exit status as of wait(2),
+    the resources it used, and whether it was overdue.
 
     Raises:
         GuestError: it could not be started.
@@ -219,7 +219,7 @@ def dying_with_us() -> Callable[[], None]:
 
 def _die_with(parent: int) -> None:
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    # PR_SET_PDEATHSIG does not see a parent that has ended before.
+    # PR_SET_PDEATHSIG has no effect if the parent has ended already.
     if os.getppid() != parent:
         os._exit(1)
 
@@ -342,6 +342,6 @@ def _hung(console: str, boot: Boot) -> GuestRunError:
     return GuestRunError(
         "hung",
         f"the guest had not ended after {boot.wall_limit_s:g} s, {where}, and was ended",
-        "a long scenario may take longer: raise the limit; else time stands still in it",
+        "a long scenario may take longer: raise the limit; if it is not long, time stands still in the guest",
         console,
     )

@@ -8,7 +8,8 @@
 A folder's name ends in a hash of everything that decides its content: our edits, the kernel's
 configuration, the recipe and the version of the source package. The folder is made under another
 name and renamed when it is complete. So an interruption leaves nothing that could be taken for a
-guest. Downloads are kept until then, so that a second attempt does not download again.
+guest. Downloads are kept until the guest is complete, so that a second attempt does not download
+them again.
 """
 
 import contextlib
@@ -39,7 +40,7 @@ def downloads() -> Path:
 
 
 def key(parts: Mapping[str, bytes]) -> str:
-    """A hash of named parts. Names count, their order does not."""
+    """A hash of named parts, whatever their order."""
     digest = hashlib.sha256()
     for name in sorted(parts):
         for piece in (name.encode(), parts[name]):
@@ -67,8 +68,8 @@ def find(kind: str, edits: str) -> CachedGuest | None:
 
 
 def superseded(current: Iterable[tuple[str, str]]) -> list[Path]:
-    """Guests that nothing uses any more: all except those that `find` returns for these kinds and
-    edits. Logs of failed builds, too."""
+    """Guests that nothing uses any more, and logs of failed builds. The guests in use are those
+    that `find` returns for these kinds and edits."""
     used = {guest.folder for kind, edits in current if (guest := find(kind, edits))}
     folders = [path.parent for path in root().glob(f"*/{MANIFEST}") if path.parent not in used]
     return sorted([*folders, *root().glob("failed-*")])

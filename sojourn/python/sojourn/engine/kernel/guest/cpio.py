@@ -3,7 +3,8 @@ nodes are only numbers in it.
 
 Source: Documentation/driver-api/early-userspace/buffer-format.rst of Linux. The same entries give
 the same bytes: entries are sorted, times are 0, inode numbers count up. An initramfs may be several
-archives in a row, each padded to 512 bytes. A later one adds to an earlier one. So `archive` pads.
+archives in a row, each padded to 512 bytes; a later one adds to the earlier ones. So `archive` pads
+its result.
 """
 
 import stat

@@ -1,8 +1,8 @@
-"""Which files a program needs: its interpreter and shared libraries, found by reading ELF files.
+"""Finds the files that a program needs, its interpreter and shared libraries, by reading ELF files.
 
 Source: the ELF-64 specification (gABI) and ld.so(8). A library is looked up in the RUNPATH or RPATH
 of the file that needs it ($ORIGIN is expanded), then in the loader's default directories. A guest
-has no ld.so.cache, and its loader finds each library under the same path.
+has no ld.so.cache, so its loader looks for each library at these same paths.
 """
 
 import struct

@@ -29,8 +29,8 @@ kernel must be named."""
 
 WHAT: dict[Name, str] = {
     "uml": "user-mode Linux in virtual time, built from Debian's kernel source: quick, exact, with rings and BQL",
-    "uml-7.3": "the same of Linux 7.3, with dualpi2",
-    "uml-programs": "uml once more, with what scenarios with programs need",
+    "uml-7.3": "the same with Linux 7.3, which has dualpi2",
+    "uml-programs": "uml with further features of the kernel, for scenarios with programs",
     "qemu": "Debian's stock kernel in QEMU: nothing compiled; ten times slower",
 }
 
@@ -40,7 +40,7 @@ CLOSING_MARKS = ("No working init found", "Unable to mount root fs")
 
 @dataclass(frozen=True)
 class Guest:
-    """A guest that exists: what a plan needs to know of it, and how to boot it."""
+    """A guest that exists: the properties that a plan needs, and how to boot it."""
 
     name: Name
     folder: Path
@@ -51,11 +51,11 @@ class Guest:
     late_modules: tuple[str, ...]
     """Module files to be loaded after the measurement."""
     files: str
-    """Names the kernel and its file system, byte for byte."""
+    """Identifies the bytes of the kernel and its file system."""
 
     @property
     def kind(self) -> Literal["uml", "qemu"]:
-        """What it runs in."""
+        """The kind of machine: a process (user-mode Linux) or QEMU."""
         return "qemu" if self.name == "qemu" else "uml"
 
     @property
@@ -65,8 +65,8 @@ class Guest:
 
     @property
     def fingerprint(self) -> str:
-        """Names everything that the tables depend on. For the stock kernel that includes QEMU's
-        version and command line."""
+        """Identifies everything in the guest that the tables depend on. For the stock kernel that
+        includes QEMU's version and command line."""
         if self.kind == "uml":
             return self.files
         return cache.key({"files": self.files.encode(), "emulator": qemu.decides()})
@@ -125,7 +125,7 @@ def setup(
     Args:
         report: called with the progress.
         given: a folder of .deb files to be used before any are downloaded.
-        again: make it anew, from the newest package.
+        again: make it even if it exists, from the newest package.
 
     Raises:
         GuestError: something is missing, by package name.
@@ -190,7 +190,7 @@ def choose(name: Name | None = None) -> Guest:
     """The guest of that name, or the first of `PREFERRED` that can be used.
 
     Raises:
-        NotReadyError: there is none, and why.
+        NotReadyError: there is none; the message says why.
     """
     for candidate in PREFERRED if name is None else (name,):
         state = ready(candidate)
@@ -203,8 +203,8 @@ def choose(name: Name | None = None) -> Guest:
 
 
 def overlay(init: Path, files: dict[str, bytes]) -> bytes:
-    """Returns what one run adds to a guest's file system: files, and its first program with the
-    libraries that it needs.
+    """Returns the archive that one run adds to a guest's file system: files, and the first program
+    with the libraries that it needs.
 
     Raises:
         GuestError: the program can't be read.

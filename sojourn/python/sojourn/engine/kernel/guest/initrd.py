@@ -14,7 +14,7 @@ from sojourn.engine.kernel.guest.endings import GuestError
 MOUNT_POINTS = ("dev", "proc", "sys", "run", "tmp", "host", "etc", "root")
 
 _TABLES = ("usr/lib/tc", "lib/tc", "usr/lib64/tc", "usr/share/tc")
-"""Where iproute2's packages have netem's tables (*.dist)."""
+"""The folders in which iproute2's packages have netem's tables (*.dist)."""
 
 
 def base(
@@ -42,7 +42,8 @@ def base(
         path: cpio.file(file.read_bytes(), executable=True)
         for path, file in elf.closure(programs, roots).items()
     }
-    # A program is called by its name in /bin. The links lead to where it finds its libraries.
+    # Programs are called as /bin/NAME. These are links to the original paths, where each program
+    # finds its libraries.
     entries |= {
         f"bin/{Path(path).name}": cpio.symlink(f"/{path}")
         for path in programs

@@ -2,8 +2,8 @@
 
 `apt-get download` works for any user if the lists of packages are there. `dpkg-deb -x` unpacks into
 any folder. If a package can't be fetched, the error names it and explains how to get it. A folder
-of .deb files that were downloaded elsewhere can replace the network. A package of a suite that the
-host's apt does not have is fetched by lists of its own (`suites`).
+of .deb files that were downloaded elsewhere can replace the network. If the host's apt does not
+have a package's suite, separate lists are fetched for that suite (`suites`).
 """
 
 import re
@@ -28,7 +28,7 @@ class Package:
 
 def fetch(name: str, given: Path | None = None, suite: str | None = None) -> Package:
     """The package's file: from the folder `given`, from an earlier download, or downloaded now.
-    `suite`: of Debian's archive; None: whatever the host's apt has.
+    `suite`: the suite of Debian's archive; None: the suites that the host's apt has.
 
     Raises:
         GuestError: it can't be fetched; the hint explains how to get it.
@@ -55,7 +55,7 @@ def fetch(name: str, given: Path | None = None, suite: str | None = None) -> Pac
 
 
 _AS_OURSELVES = ("-o", "APT::Sandbox::User=root")
-"""apt started by root would otherwise fetch as a user who can't write into the folder."""
+"""Without this option, apt started by root downloads as a user who can't write into the folder."""
 
 
 def _lists_of(suite: str, name: str) -> list[str]:
@@ -113,7 +113,7 @@ def unpack(packages: Sequence[Package], into: Path) -> None:
             package.file.unlink(missing_ok=True)
             raise GuestError(
                 f"can't unpack {package.file.name}: {_complaint(done)}",
-                "run it again: it is fetched anew",
+                "run it again: it is then downloaded again",
             )
 
 

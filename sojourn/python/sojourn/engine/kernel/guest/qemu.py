@@ -1,19 +1,20 @@
 """The stock guest: Debian's own kernel, nothing compiled, in QEMU, which counts instructions.
 
-Under `-icount` virtual time advances by one nanosecond per instruction. So the guest's computing
-takes time, and the same time in every run. It is slower than the built guest (a start takes some
-CPU seconds) and has no simulated cards: its links are veth pairs with htb.
+Under `-icount` virtual time advances by one nanosecond per instruction. So computing in the guest
+takes virtual time, the same in every run. It is slower than the built guest (a start takes some CPU
+seconds) and has no simulated cards: its links are veth pairs with htb.
 
 It is repeatable because it has a fixed CPU without host features, a clock and a seed of its own,
-and no device that the host writes to. Its virtio has no ioeventfd, whose kicks race the virtual
-CPU. Results are written only after the measurement, and QEMU runs with `rr=record`.
+and no device that the host writes to. Its virtio does not use ioeventfd, whose notifications race
+with the virtual CPU. Results are written only after the measurement, and QEMU runs with
+`rr=record`.
 
 Why `rr=record`: when the virtual CPU sleeps, QEMU's main thread advances virtual time to the next
-timer. It may see the CPU asleep before the CPU's thread has accounted for its last instructions,
-and then advances too far by as many ns. Whether it does depends on the host's scheduler
-(accel/tcg/tcg-accel-ops-rr.c, softmmu/icount.c: icount_start_warp_timer against
-icount_process_data). While QEMU records, a lock keeps the main thread out until they are accounted
-for. The record itself is not used.
+timer. The main thread may see the CPU asleep before the CPU's thread has counted its last
+instructions. Then time advances too far, by one ns for each of these instructions. Whether that
+happens depends on the host's scheduler (accel/tcg/tcg-accel-ops-rr.c, softmmu/icount.c:
+icount_start_warp_timer against icount_process_data). While QEMU records, a lock keeps the main
+thread out until they are counted. The recording itself is not used.
 """
 
 import lzma
@@ -71,18 +72,18 @@ WANTED_MODULES = (
 """Modules that scenarios can need: disciplines, congestion controls, filters, devices."""
 
 UNWANTED_MODULES = frozenset({"sch_teql", "sch_taprio", "sch_mqprio", "sch_mqprio_lib", "tcp_diag"})
-"""Disciplines for devices with several queues, and a module that would open an address family that
-no scenario uses."""
+"""Modules that are left out: disciplines for devices with several queues, and a module of an
+address family that no scenario uses."""
 
 LATE_MODULES = ("virtio_pci", "virtio_console")
-"""Modules of the port for the results, where it is not built in. They are loaded after the
-measurement."""
+"""Modules of the port for the results, needed if the kernel does not have it built in. They are
+loaded after the measurement."""
 
 _SIGNED = b"~Module signature appended~\n"
 
 
 def edits_key() -> str:
-    """Names our changes to the kernel's package."""
+    """Identifies our changes to the kernel's package."""
     return cache.key(
         {"recipe": RECIPE, "modules": " ".join(WANTED_MODULES + LATE_MODULES).encode()}
     )
@@ -117,7 +118,9 @@ def fetch(
             root.glob("usr/lib/modules/*"), None
         )
         if image is None or folder is None:
-            raise GuestError(f"{kernel.file.name} holds no kernel", "remove it: it is fetched anew")
+            raise GuestError(
+                f"{kernel.file.name} contains no kernel", "remove it: it is then downloaded again"
+            )
 
         report(SetupProgress("unpacking its modules", 0.4))
         modules = read_modules(folder)
@@ -252,7 +255,7 @@ def uncompressed(image: bytes, scratch: Path, given: Path | None) -> bytes:
     """
     if image[0x202:0x206] != b"HdrS":
         raise GuestError(
-            "the kernel package's image is not a bzImage", "remove it: it is fetched anew"
+            "the kernel package's image is not a bzImage", "remove it: it is then downloaded again"
         )
     sectors = image[0x1F1] or 4
     offset, length = struct.unpack_from("<II", image, 0x248)
@@ -301,7 +304,7 @@ def decides() -> bytes:
             [EMULATOR, "--version"], env={"PATH": host.PATH}, capture_output=True, check=False
         ).stdout
     except OSError:
-        # It can't run here; `unready` reports why.
+        # QEMU can't run here; `unready` reports why.
         version = b""
     return "\0".join(command(Path(), 0, 0)).encode() + b"\0" + version
 

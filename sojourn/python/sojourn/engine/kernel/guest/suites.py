@@ -1,4 +1,4 @@
-"""A suite of Debian's archive that this host's apt does not have, with lists of its own.
+"""Lets apt use a suite of Debian's archive that this host's apt does not have.
 
 `apt-get` gets a configuration whose sources, lists and caches are in a folder of ours. The source
 is the host's own entry for Debian's archive, with its mirror and keyring, and another suite. So the

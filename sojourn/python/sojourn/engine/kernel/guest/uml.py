@@ -54,8 +54,8 @@ _FIXED = {
 where the kernel was built."""
 
 _MAKE = ("make", "ARCH=um", "SUBARCH=x86_64", "RUSTC=none", "PAHOLE=none")
-"""The last two are not used. But the kernel contains its configuration, which would record what the
-host has of them."""
+"""The build uses neither rustc nor pahole. But the kernel contains its configuration, which would
+record the host's versions of both."""
 
 _UNUSED_SOURCES = (
     *(
@@ -125,7 +125,8 @@ def edits(release: Release) -> dict[str, bytes]:
 
 @once
 def edits_key(release: Release) -> str:
-    """Names the kernel's source, but for its version, and our changes to it."""
+    """Identifies our changes to the kernel's source, and the source's package without its
+    version."""
     return cache.key({**edits(release), "source": release.package.encode(), "recipe": RECIPE})
 
 
@@ -266,7 +267,8 @@ def _unpacked(
     tarball = next((scratch / "package").glob("usr/src/linux-source-*.tar.*"), None)
     if tarball is None:
         raise GuestError(
-            f"{source.file.name} contains no kernel source", "remove it: it is fetched anew"
+            f"{source.file.name} contains no kernel source",
+            "remove it: it is then downloaded again",
         )
     tree = scratch / "tree"
     tree.mkdir()
@@ -304,7 +306,7 @@ def _configure(release: Release, tree: Path, environment: dict[str, str], log: P
     if refused := not_taken(edits(release)[CONFIG].decode(), written):
         raise GuestError(
             f"this kernel's configuration does not take {', '.join(refused)}",
-            f"it is made for {release.package}: is that what was fetched?",
+            f"it is made for {release.package}: check that this package was fetched",
         )
 
 
@@ -360,7 +362,8 @@ def _lines_of(
             text=True,
             errors="replace",
             start_new_session=True,
-            # Otherwise tar or a compiler would continue after us, in a folder that is removed.
+            # Without this, tar or a compiler would continue after this process has ended, in a
+            # folder that is removed.
             preexec_fn=dying_with_us(),
         ) as step:
             assert step.stdout is not None
@@ -398,8 +401,8 @@ def _failed(command: Sequence[str], log: Path) -> GuestError:
 def command(
     binary: Path, seed: int, memory_mb: int, pairs: int, queues: str, arguments: Sequence[str] = ()
 ) -> list[str]:
-    """The guest's command line. The kernel mixes the line that it gets into its randomness, so only
-    what must differ between runs differs.
+    """The guest's command line. The kernel mixes its command line into its randomness, so the line
+    differs between runs only where it must.
 
     Paths are relative to the run's folder, so that the folder's name is not part of it. The seed is
     removed before the kernel reads the line.

@@ -20,7 +20,7 @@ from sojourn.engine.kernel.guest.endings import GuestError
 FORMAT = 2
 """The archive's format, from its index."""
 NEVER = -1
-"""In place of a time or a number that does not exist."""
+"""Stands for a time or a number that does not exist."""
 MOST_STEP_NS = 100_000
 """The most by which the host's clock may be stepped during a run, ns. Other programs may step this
 clock, from which the taps take their times. A clock that is not stepped drifts by a few ns only."""
@@ -48,7 +48,7 @@ class Archive:
         """Reads an archive from a file.
 
         Raises:
-            GuestError: the file is missing or not whole.
+            GuestError: the file is missing or incomplete.
         """
         try:
             with tarfile.open(path, "r:") as tar:

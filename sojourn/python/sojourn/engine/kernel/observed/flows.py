@@ -1,15 +1,16 @@
 """The rows of a flow: its totals, its time line, its probes.
 
 TCP's numbers are those of TCP_INFO. If the guest's log has RTT samples, these are the samples that
-the kernel took, one for each ACK of new data. Other kernels report the *smoothed* RTT only. That is
-another quantity, so they have no RTT samples here. For UDP and video the histogram has each
-packet's one-way delay.
+the kernel took, one for each ACK of new data. Kernels without this log report only the *smoothed*
+RTT, which is another quantity, so their flows have no RTT samples here. For UDP and video the
+histogram has each packet's one-way delay.
 
-`received_packets` of TCP is what its sender knows to have been delivered. Two numbers are not
-available: entries into fast recovery, and timeouts before Linux 6.7.
+`received_packets` of TCP counts the packets that its sender knows to be delivered. Two numbers are
+not available: entries into fast recovery, and timeouts before Linux 6.7.
 
-Programs have sockets of their own, so their numbers are those of their packets, as these leave one
-host and reach the other (crates/guest, conversation.rs).
+Programs have sockets of their own, whose TCP_INFO can't be read. So their numbers are counted from
+their packets, which are observed when they leave one host and when they reach the other
+(crates/guest, conversation.rs).
 """
 
 import math
@@ -86,7 +87,7 @@ class ObservedFlow:
 
     def _of_rtts(self) -> dict[str, int | float]:
         if self.tcp:
-            # A guest without the log has counted none.
+            # A guest without the log has counted no samples.
             return self._of_log() if "rtts" in self.archive.tables else _NO_RTTS
         measured = self.rtts
         return {
@@ -97,8 +98,8 @@ class ObservedFlow:
         }
 
     def _of_log(self) -> dict[str, int | float]:
-        """The RTT samples of TCP's log. The guest's program has added them up: a row for each would
-        grow with the run."""
+        """The RTT samples of TCP's log. The guest's program has added them up, because rows of
+        single samples would take memory in proportion to the run."""
         rows = self.archive.rows("rtts", "flow", self.number)
         sums = {name: column[0] for name, column in rows.items()}
         return {
@@ -248,11 +249,11 @@ class ObservedPrograms(ObservedFlow):
 
     @cached_property
     def rtts(self) -> Ints:
-        """None: the guest's program has counted the samples of TCP's log."""
+        """There are none: the guest's program has counted the samples of TCP's log."""
         return np.empty(0, dtype=np.int64)
 
     def _of_rtts(self) -> dict[str, int | float]:
-        # Without a sample there is no TCP at the flow's source, or it has sent nothing.
+        # If there is no sample, the flow's source does not use TCP, or it has sent nothing.
         sums = self._of_log()
         return sums if sums["rtt_samples"] else _NO_RTTS
 

@@ -1,4 +1,4 @@
-"""Histograms of times in the tables' bins (crates/tables, histogram.rs), for what the guest's
+"""Histograms of times in the tables' bins (crates/tables, histogram.rs), for times that the guest's
 program has not counted itself."""
 
 from dataclasses import dataclass, field

@@ -3,7 +3,7 @@
 - Sojourn, arrivals, departures, drops, and the backlog between samples are from the link's packets.
   The guest's program has added these up as they passed (crates/guest, watch.rs).
 - At each sample the kernel reports the backlog and the discipline's own state of the time line.
-- Bytes on the wire, losses and the ring are the card's counters, where there is a card.
+- If the link is a simulated card, bytes on the wire, losses and the ring are the card's counters.
 
 Linux does not report red's average queue or fq_codel's CoDel counts.
 """
@@ -192,8 +192,8 @@ class ObservedLink:
         }
 
     def _busy(self, wire_bytes: int) -> int:
-        """Busy time where no card counts it: the bytes at the link's rate. -1 if the rate changes,
-        because the bytes of each step are not known."""
+        """Busy time of a link without a card: the time that its bytes take at the link's rate. -1
+        if the rate changes, because the bytes sent at each rate are not known."""
         rates = {step.bps for step in self.link.rate}
         if not rates:
             return 0
@@ -208,7 +208,8 @@ class ObservedLink:
             steps = [(0, shaped)]
         total = 0
         for (at, bps), until in zip(steps, [*(at for at, _ in steps[1:]), self.end], strict=True):
-            # The part of the step in the measured time. A shaper slower than the rate is the limit.
+            # Each step counts with its part of the measured time, and with the shaper's rate if
+            # that is lower.
             span = min(until, self.end) - max(at, self.window.warm)
             total += max(span, 0) * (bps if shaped is None else min(bps, shaped))
         return total // 10**9
@@ -306,14 +307,14 @@ class ObservedLink:
             return np.where(at >= 0, taken, np.nan)
 
         if params.get("limit") is not None:
-            # gred has one for each virtual queue.
+            # gred has one limit for each virtual queue.
             limits = str(params["limit"]).split()
             queues = 1 if child is None else self.link.queues or 1
             state["limit"] = np.full(many, queues * sum(float(limit) for limit in limits))
         elif "limit" in numbers:
             state["limit"] = real(numbers["limit"])
         for each in self.own.record.state:
-            # Of a card's queues, only the number of flows can be added up.
+            # For a card with several queues, only the number of flows can be added up.
             if child is not None and each.column != "flows":
                 continue
             if each.else_field is not None:
@@ -339,7 +340,8 @@ class ObservedLink:
         at = nearest(packets.times, times)
         packets_in_ring = taken(packets.values, at)
         line["ring_packets"] = packets_in_ring
-        # The card counts 14 bytes of Ethernet for each packet, the discipline what tc-stab adds.
+        # The card counts 14 bytes of Ethernet for each packet; the discipline counts the bytes that
+        # tc-stab adds.
         queue_bytes = taken(counted.values, at) - packets_in_ring * (
             tc.ETHERNET_HEADER - self.header
         )

@@ -1,4 +1,4 @@
-"""A link's packets one by one, where each has a row, and the cause of each drop and mark.
+"""The packets of a link of which each packet has a row, and the cause of each drop and mark.
 
 The guest's program sees each packet's events. No event of the kernel has the cause, so it follows
 from the discipline and its own counters.
@@ -33,11 +33,11 @@ class Passage:
 
     before: Ints
     after: Ints
-    """Departure from the queue; `NEVER`: none."""
+    """Time of departure from the queue; `NEVER`: none."""
     gone: Ints
     """Time of the drop; `NEVER`: none."""
     refused: Mask
-    """Dropped on arrival."""
+    """Whether the packet was dropped on arrival."""
     flow: Ints
     reverse: Ints
     bytes: Ints

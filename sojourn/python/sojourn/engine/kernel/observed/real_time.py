@@ -18,8 +18,8 @@ LEAST_BUSY_NS = 10**8
 """Least waiting time for a judgement of the rate, ns."""
 LATE_NS = 5 * 10**6
 MOST_LATE = 0.02
-"""Share of samples that may be later than `LATE_NS`. With more, the program's traffic differs from
-the plan's."""
+"""The share of samples that may be later than `LATE_NS`. If more are late, the program's traffic is
+late too and differs from the plan's."""
 
 
 def doubts(realised: Realised, archive: Archive) -> list[str]:
@@ -60,5 +60,5 @@ def lateness(times: Ints, interval: int, end: int) -> tuple[int, int]:
     due = -(-end // interval)
     taken = np.unique(times[times < end])
     late = int((taken % interval > LATE_NS).sum())
-    # A sample that comes after the next one is due takes that one's place.
+    # A sample that comes when the next one is due already counts as the next one.
     return late + max(0, due - len(np.unique(taken // interval))), due

@@ -58,9 +58,9 @@ def recordings(
 
 
 def expected_packets(link: Link) -> float:
-    """An upper estimate of the packets that arrive at a link in a second. It assumes packets half
-    as long as full ones, at the link's rate, and half as many again that are dropped. The
-    guest's memory is sized by this estimate."""
+    """An upper estimate of the packets that arrive at a link in a second: packets of half the full
+    length at the link's rate, and half as many more that are dropped. The guest's memory is sized
+    by this estimate."""
     if not (has_queue(link) and link.sampled):
         return 0.0
     rates = [step.bps for step in link.rate]
@@ -125,6 +125,6 @@ def _hosts(plan: Mapping[str, Any], passage: Passage) -> tuple[Ints, Ints]:
         for end in ("from", "to")
     ]
     number = np.array([*ends, NEVER, NEVER], dtype=np.int64)
-    # Packets of no flow of the scenario are of hosts that nobody knows.
+    # The hosts of a packet that belongs to no flow of the scenario are unknown.
     first = np.where(passage.flow < 0, len(ends), 2 * np.maximum(passage.flow, 0))
     return number[first + passage.reverse], number[first + 1 - passage.reverse]

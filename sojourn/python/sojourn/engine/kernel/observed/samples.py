@@ -55,8 +55,8 @@ class Samples:
 
 
 def nearest(samples: Ints, times: Ints) -> Ints:
-    """The index of each time's sample: the first sample from that time on, if it precedes the next
-    time; -1: none."""
+    """For each time, the index of the first sample taken at or after it and before the next time;
+    -1: none."""
     if not len(samples):
         return np.full(len(times), NEVER, dtype=np.int64)
     at = np.searchsorted(samples, times, side="left")

@@ -1,5 +1,5 @@
-"""The self-check's results (`plan/known_traffic` has its traffic): the time of an idle round trip,
-and the rate at which packets leave a full link.
+"""Judges the self-check's results: the time of an idle round trip, and the rate at which packets
+leave a full link. `plan/known_traffic` makes the traffic.
 
 Both are known beforehand. A guest that measures other results would also give wrong tables, so its
 Run is marked invalid, with the reason.
@@ -19,7 +19,7 @@ from sojourn.scenario.framing import wire_bytes
 from sojourn.scenario.realised import Link, Realised
 
 MOST_OFF = 0.02
-"""Tolerance of the rate. In a tenth of a second one packet more or less is counted."""
+"""Tolerance of the rate: over a tenth of a second, one packet more or less may be counted."""
 MOST_BUSY = 0.5
 """Busy share of a processor above which the guest itself begins to delay packets (guests in which
 computing takes virtual time)."""
@@ -55,7 +55,8 @@ def _idle(check: Realised, archive: Archive, late_ns: int) -> Iterator[str]:
     took = float(np.median((rows["received_ns"] - rows["sent_ns"])[back]))
     most = check.base_rtts_ns[0]
     assert most is not None, "the self-check's links run at one rate"
-    # htb lets a single packet pass at once, without the time of its transmission.
+    # htb lets a single packet pass at once, so the time of its transmission is not part of the
+    # least RTT.
     least = sum(link.delay_ns for link in check.links)
     if not least <= took <= most + late_ns:
         yield f"self-check: an idle round trip took {took / 1e6:.3f} ms and should take {most / 1e6:.3f} ms"
@@ -74,8 +75,8 @@ def _full(check: Realised, archive: Archive) -> Iterator[str]:
 
 
 def slowness(link: Link, passage: Passage, end: int, offloads: bool = False) -> tuple[float, int]:
-    """The share by which a link sent less than its rate while packets waited, and how long they
-    waited, ns."""
+    """The share by which a link sent less than its rate while packets waited, and the total time in
+    which packets waited, ns."""
     sent = np.flatnonzero(passage.left)
     sent = sent[np.argsort(passage.after[sent], kind="stable")]
     first, following = sent[:-1], sent[1:]

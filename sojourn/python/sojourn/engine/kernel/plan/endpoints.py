@@ -62,7 +62,7 @@ def sysctls(side: TcpSide) -> Iterator[tuple[str, int | str]]:
     yield "tcp_rmem", f"4096 {side.receive_buffer} {side.receive_buffer_max}"
     # The buffer is large because the simulator's senders always have data to send.
     yield "tcp_wmem", f"4096 16384 {SEND_BUFFER}"
-    # Each connection must begin as if it were the first between its hosts.
+    # A connection must not inherit metrics from an earlier one between the same hosts.
     yield "tcp_no_metrics_save", 1
     yield "tcp_slow_start_after_idle", int(side.slow_start_after_idle)
     yield "ip_local_port_range", "32768 60999"

@@ -34,7 +34,7 @@ MOST_STEPS = 1_000_000
 MOST_RING = 1 << 20
 MOST_COALESCE_NS = 10**9
 LEAST_DATAGRAM = 32
-"""IP and UDP headers, and the number by which the receiver identifies a datagram."""
+"""The size of IP and UDP headers and of the number by which the receiver identifies a datagram."""
 
 Wiring = Literal["simnic", "veth"]
 TargetKernel: TypeAlias = tuple[Wiring, bool, LinuxVersion]
@@ -43,7 +43,7 @@ TargetKernel: TypeAlias = tuple[Wiring, bool, LinuxVersion]
 ACCECN: LinuxVersion = (7, 0)
 """The first Linux with accurate feedback (tcp_ecn 3)."""
 RACK_ALONE: LinuxVersion = (6, 17)
-"""The first Linux whose only loss recovery with SACK is RACK."""
+"""The first Linux whose TCP with SACK detects losses by RACK alone."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Problem:
 
 
 class PlanError(UserError):
-    """The scenario needs features that this kernel lacks; reports all of them."""
+    """The scenario needs features that this kernel lacks. The message lists all of them."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         lines = by_reason((each.where, each.why) for each in problems)
@@ -73,7 +73,7 @@ def kernel_of(guest: str | None) -> TargetKernel:
 
 
 def this_kernel() -> TargetKernel:
-    """This host's kernel, of which a run has only namespaces."""
+    """This host's kernel. A run may only make namespaces in it."""
     return ("veth", False, version_in(platform.release()))
 
 
@@ -234,7 +234,7 @@ def _link_problems(
 
 
 def _offload_problems(link: Link) -> Iterator[Problem]:
-    """Problems of a queue whose packets are larger than on the wire."""
+    """Problems of a link with offloads, whose queue has packets larger than those on the wire."""
     cake, counted = link.qdisc.child or link.qdisc, link.framing.header_bytes
     # cake splits large packets itself (split-gso), and the pieces do not pass tc-stab(8).
     if cake.kind == "cake" and counted != tc.ETHERNET_HEADER:
@@ -290,7 +290,7 @@ _FIXED = {
     "packet_counted": "counts bytes",
     "pacing": "paces only for congestion controls that ask for it",
     "handshake": "begins each connection with a handshake",
-    "hystart_plus_plus": "has HyStart, which is another",
+    "hystart_plus_plus": "has HyStart, which is another algorithm",
     "beta_ecn": "reduces for a mark as for a loss",
     "prague_virtual_rtt_ns": "has our module prague, whose virtual RTT is 25 ms",
     "prague_variant": "has our module prague, which is the variant linux",

@@ -4,11 +4,11 @@ kernel.
 Every node of the scenario is a network namespace that forwards. A link is the egress of one end of
 a *cable*, a pair of devices. The other end is the link in the other direction, if there is one.
 Flows begin and end in hosts of their own, never in a node: a sender on the same machine as the
-queue would learn of its drops at once. The rest of a flow's base RTT is split, as in the simulator,
-into two halves between the network and the hosts. Each half is behind the last link of a direction,
-on the cable to the receiving host. Flows with ends of equal place, delay, jitter and TCP share
-these hosts. A host that the scenario names is a host of its own without that delay, so that flows
-of any RTT may lead to it.
+queue would learn of its drops at once. As in the simulator, the part of a flow's base RTT that is
+not in the links is split into two halves. Each half is behind the last link of a direction, on the
+cable to the receiving host. Flows whose ends have the same place, delay, jitter and TCP settings
+share hosts. A host that the scenario names is separate and has no such delay, so that flows of any
+RTT may lead to it.
 
 Routes lead to addresses, and a host has an address for each path to it, so flows between the same
 nodes may take different paths. A named host has one address, by which cake identifies it.
@@ -18,7 +18,7 @@ loss, ring and BQL, and the discipline is its root. `veth`, for unmodified kerne
 rate above the discipline, and netem delays. Netem is on a device in a namespace of its own behind
 the shaper, where it can't push back.
 
-A scenario with features that Linux lacks is refused, with all of them in one `PlanError`.
+A scenario with features that Linux lacks is refused by one `PlanError`, which lists all of them.
 """
 
 import math
@@ -74,23 +74,24 @@ from sojourn.scenario.tcp import MTU, PROFILES
 VERSION = 2
 """Version of the plan's schema (crates/guest, plan.rs)."""
 SETTLE_NS = 2100 * 10**6
-"""In virtual time: the time until a tick at which all timers expire, except those of more than 16
-s."""
+"""The wait before time 0 in virtual time. It ends at a tick at which all of the kernel's timers of
+up to 16 s expire (`Clock::starting_with_tick`)."""
 SETTLE_REAL_NS = 300 * 10**6
-"""In real time: the time until a tick at which timers of up to 2 s expire."""
+"""The wait before time 0 in real time. It ends at a tick at which timers of up to 2 s expire."""
 SETUP_NS = 300 * 10**9
 """Time for the set-up and the archive; in virtual time they take almost none."""
 MOST_NAMESPACES = 4000
 FIRST_PORT = 5001
 """Ports count up from here; the kernel's own choices begin at 32768."""
 RING_BYTES = 4 << 20
-"""Ring of a tap, for at most 60 ms of packets; a tap with many points has smaller ones."""
+"""The size of a tap's ring, which must hold at most 60 ms of packets. A tap with many points has
+smaller rings."""
 _QUIET_RING_BYTES = 1 << 18
 _PROGRAM_RING_BYTES = 1 << 20
 _MOST_SEGMENTS = 65535
 """GSO_MAX_SEGS."""
 MOST_RECORDED = 2_000_000
-"""Packets, each a row."""
+"""The most packets that are recorded, each as a row."""
 _TABLE_PART = 512
 """Entries of a table that fit into a page."""
 _UNIT = 2.0**53
@@ -110,8 +111,7 @@ class Machine:
     """It has IPv6, which must be turned off."""
     linux: LinuxVersion = (6, 12)
     rehash: bool = True
-    """Its TCP gives a connection another hash at a timeout (since 5.18), which can be turned
-    off."""
+    """Its TCP changes a connection's hash at a timeout (since 5.18), which can be turned off."""
     modules: tuple[str, ...] = ()
     """Modules to load first."""
     output: Mapping[str, Any] = field(
@@ -140,7 +140,7 @@ def machine_of(guest: Guest) -> Machine:
 
 
 def this_host() -> Machine:
-    """This host's kernel, of which a run has only namespaces."""
+    """This host's kernel. A run may only make namespaces in it."""
     wiring, own, linux = this_kernel()
     return Machine(
         wiring,
@@ -164,7 +164,7 @@ class Planned:
 
 
 def offloads(realised: Realised) -> str:
-    """Whether hosts pass down packets larger than the wire's: "on" or "off"."""
+    """Whether hosts send packets larger than those on the wire (offloads): "on" or "off"."""
     return "on" if realised.offloads else "off"
 
 
@@ -222,7 +222,8 @@ class HostKind:
 
     node: str
     toward_ns: int
-    """Delay of packets to it: the rest of a flow's RTT, behind the last link of each direction."""
+    """The delay of packets to it, behind the last link: the part of a flow's RTT that is not in the
+    links."""
     jitter_ns: int
     tcp: TcpSide | None
     name: str | None = None
@@ -256,7 +257,7 @@ def plan(realised: Realised, machine: Machine, *, rows: bool = False) -> Planned
         raise PlanError(problems)
     run = _Builder(realised, machine, rows=rows)
     planned = run.build()
-    # The check's devices are numbered behind those of the run, but it runs first.
+    # The check's devices have numbers after those of the run, but the check runs first.
     check = _Builder(
         known_traffic.scenario(realised, not machine.own), machine, "c-", len(run.cables)
     ).build()
@@ -386,7 +387,8 @@ class _Builder:
         return in_order
 
     def _backs(self, index: int, taken: Mapping[int, Wire]) -> Iterator[int]:
-        """Links that may be the other direction of this one; first the one whose name says so."""
+        """Links that may be the other direction of this one. A link whose name says so comes
+        first."""
         tail, head = self.nodes[index]
         twins = [
             other
@@ -436,7 +438,7 @@ class _Builder:
             queue = link.pinned_to(index)
             assert queue is not None, "a list of queues pins every flow"
             protocol, port = self.ports[index]
-            # The port is that of the end that listens: the far end, but of requests the source.
+            # The port belongs to the end that listens: the far end, but for requests the source.
             listens = isinstance(self.flows[index].traffic, Requests)
             pinned.append(tc.Pin(protocol, port, back != listens, queue))
         self._tc(wire.tail, tc.pins(wire.queue.device, pinned))
@@ -479,8 +481,8 @@ class _Builder:
                 }
             case _:
                 return {}
-        # The simulator's random stream. A number in [0, 1) is below the chance in both or in
-        # neither.
+        # The card uses the simulator's random stream and rounds the probability so that both lose
+        # the same packets.
         key = rng_key(self.realised.seed, f"{link.name}/loss")
         return {name: math.ceil(chance * _UNIT) for name, chance in chances.items()} | {
             "loss_key": key
@@ -561,7 +563,8 @@ class _Builder:
         hosts: dict[HostKind, Host] = {}
         sharing: dict[HostKind, HostKind] = {}
         ends: list[tuple[Host, str, Host, str] | None] = [None] * len(self.flows)
-        # TCP settings do not matter to other flows, so these use an existing host if there is one.
+        # Flows without TCP come last: the TCP settings of a host do not matter to them, so they can
+        # use an existing host.
         order = sorted(range(len(self.flows)), key=lambda index: self.flows[index].tcp is None)
         for index in order:
             flow = self.flows[index]
@@ -607,7 +610,8 @@ class _Builder:
                 f" initcwnd {kind.tcp.initial_window} rto_min {kind.tcp.min_rto_ns // 10**6}ms"
             )
         if kind.flow is not None:
-            # Programs speak from the address to which the nodes have routes: `_address` adds it.
+            # Programs must send from the address to which the nodes have routes; `_address` adds
+            # that address.
             options += f" src {self._next_address()}"
         self.ip[name].append(
             f"route add default via {inward.address} dev {outward.device}{options}"
@@ -765,7 +769,7 @@ class _Builder:
     def _settings(self) -> Iterator[dict[str, Any]]:
         """Sysctls, of the whole kernel and of each namespace."""
         if self.machine.own:
-            # In pages: no flow must be limited by memory.
+            # The values are pages, so large that memory limits no flow.
             yield _write(None, "/proc/sys/net/ipv4/tcp_mem", "262144 524288 1048576")
         for path, value in module_settings(self.flows):
             yield _write(None, path, value)
@@ -780,9 +784,10 @@ class _Builder:
                 yield _write(name, "/proc/sys/net/ipv4/ip_forward", 1)
             elif (side := hosts[name]) is not None:
                 if self.machine.rehash:
-                    # Packets keep their sender's hash on the way through one kernel's namespaces,
-                    # and fq_codel sorts them by it. Without this setting a flow would get another
-                    # hash after a timeout. Between machines it would not.
+                    # On their way through the namespaces of one kernel, packets keep the hash of
+                    # the sending socket, by which fq_codel finds their queue. Without this setting
+                    # the hash changes after a timeout. Between separate machines the queue would
+                    # not change.
                     yield _write(name, "/proc/sys/net/core/txrehash", 0)
                 yield from (
                     _write(name, f"/proc/sys/net/ipv4/{key}", value) for key, value in sysctls(side)
@@ -931,7 +936,7 @@ def _gauges(link: Link) -> list[str]:
 
 
 def _watched(link: Link) -> bool:
-    """Whether its packets may be queued, lost or policed."""
+    """Whether the link's packets are watched: they may be queued, lost or policed."""
     return has_queue(link) or loses(link) or link.police is not None
 
 

@@ -24,8 +24,8 @@ MOST_PACKETS = 500
 costs as much as four packets of TCP."""
 OVERLOAD = 1.2
 BURSTS = 4
-"""The full part lasts at least this many times what a shaper's burst takes at its rate, so that the
-shaper has no tokens for most of it."""
+"""The full part lasts at least this many times as long as a shaper takes to send its burst at its
+rate. So the shaper has no tokens for most of that part."""
 LEAST_BPS, MOST_BPS, USUAL_BPS = 10**6, 10**9, 10**7
 MOST_DELAY_NS = 2 * 10**7
 
@@ -40,8 +40,8 @@ def scenario(realised: Realised, real_time: bool) -> Realised:
     )
     burst = link.shaper.burst_bytes if link.shaper else 0
     full = max(full, BURSTS * burst * 8 * 10**9 // slower)
-    # The burst passes at once. The traffic includes it, so that as many packets wait at the end as
-    # without it.
+    # A shaper's burst passes at once. The traffic is larger by the burst, so that as many packets
+    # wait at the end as without a burst.
     flood = Udp(round(OVERLOAD * slower + burst * 8e9 / full), MTU)
     return Realised(
         duration_ns=IDLE_NS + 2 * full,

@@ -1,11 +1,13 @@
-"""Programs of the host in the plan: their words filled in, what they see, and routes to the nodes.
+"""Programs of the host in the plan: their command lines, the folders that they see, and routes to
+the nodes.
 
-A flow's programs are on hosts of their own (guest_plan.py), others on nodes. Nodes have addresses on their cables only, and only neighbours have routes to those. A node that runs
-a program or that a program names gets an address of its own, and every node a route to it along the
-fewest links. What it sends comes from that address.
+The programs of a flow run on hosts of their own (guest_plan.py), other programs on nodes. A node's
+addresses on its cables are known only to its neighbours. So a node that runs a program, or that a
+program names, gets one more address, and every other node gets a route to that address along the
+fewest links. The node's packets have this source address.
 
-The guest's kernel mounts folders of the host by a path below the run's own folder, so that folder
-has a link to each (`links`).
+The guest's kernel mounts folders of the host by a path below the run's own folder. So the run's
+folder has a link to each of them (`lay_out`).
 """
 
 import os
@@ -23,7 +25,7 @@ FOLDER = "/scenario"
 LINKS = "see"
 """The folder of the links in the run's folder."""
 LEAST_MEMORY_MB = 256
-"""Memory for programs, beside the run's own."""
+"""Memory for programs, in addition to the run's own."""
 _PROGRAM_MB = 128
 
 SPIN_S = 10
@@ -41,7 +43,7 @@ _ENVIRONMENT = {
 _ROOT_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 """Folders that are links into /usr on a merged system."""
 _BESIDE_USR = "/etc/alternatives"
-"""Where links in /usr lead to on Debian."""
+"""The folder to which links in /usr lead on Debian."""
 
 _PROTOCOLS = {
     "ip": 0,
@@ -83,8 +85,8 @@ _FILES = {
 
 
 def seen(sees: Sequence[str]) -> list[tuple[str, Path]]:
-    """The host's folders that programs see: the place in the guest, and the folder itself. With
-    /usr comes what it cannot do without."""
+    """The host's folders that programs see: each with its path in the guest. If /usr is among them,
+    so are the folders that its programs need."""
     places = list(sees)
     if "/usr" in places:
         beside = [f"/{name}" for name in _ROOT_LINKS if not os.path.islink(f"/{name}")]
@@ -93,12 +95,13 @@ def seen(sees: Sequence[str]) -> list[tuple[str, Path]]:
 
 
 def missing(sees: Sequence[str]) -> list[str]:
-    """Those of these folders that this host does not have."""
+    """The folders of this list that do not exist on this host."""
     return [place for place in sees if not os.path.isdir(place)]
 
 
 def absent(realised: Realised) -> list[str]:
-    """The programs of a run that this host does not have where the guest looks for them."""
+    """The programs of a run that do not exist on this host at the paths where the guest looks for
+    them."""
     places = [place for place, _ in seen(realised.program_sees)]
     if "/usr" in places:
         places += [f"/{name}" for name in _ROOT_LINKS]
@@ -115,7 +118,7 @@ def absent(realised: Realised) -> list[str]:
 
 
 def memory_mb(programs: Sequence[Program]) -> int:
-    """Memory for programs, beside the run's own."""
+    """Memory for programs, in addition to the run's own."""
     return max(LEAST_MEMORY_MB, _PROGRAM_MB * len(programs)) if programs else 0
 
 
@@ -133,8 +136,9 @@ def named_nodes(programs: Sequence[Program]) -> list[str]:
 
 
 def routes(ends: Sequence[tuple[str, str]], nodes: Sequence[str]) -> Iterator[tuple[str, str, int]]:
-    """For each of these nodes, every other node that reaches it: the other node, the node, and the
-    number of the other node's link toward it, along the fewest links. `ends`: the links."""
+    """Routes to these nodes along the fewest links, one from each other node that can reach the
+    target: the other node, the target, and the number of the other node's link toward the target.
+    `ends`: the ends of each link."""
     into: dict[str, list[int]] = {}
     for number, (_, head) in enumerate(ends):
         into.setdefault(head, []).append(number)
@@ -153,7 +157,7 @@ def routes(ends: Sequence[tuple[str, str]], nodes: Sequence[str]) -> Iterator[tu
 def words(
     program: Program, devices: Mapping[tuple[str, str], str], addresses: Mapping[str, str]
 ) -> list[str]:
-    """A program's words. `devices`: by node and link."""
+    """A program's command line with its placeholders filled in. `devices`: by node and link."""
 
     def filled(found: re.Match[str]) -> str:
         kind, name = found.groups()
@@ -163,7 +167,8 @@ def words(
 
 
 def words_of_end(program: Program, server: str, own: str) -> list[str]:
-    """The words of a flow's program, from its server's address and its own."""
+    """The command line of a flow's program. `server` and `own`: the addresses that replace its
+    placeholders."""
     addresses = {"server": server, "address": own}
     return [_END.sub(lambda found: addresses[found[1]], word) for word in program.words]
 
@@ -199,7 +204,8 @@ def arguments(realised: Realised) -> tuple[str, ...]:
 
 
 def conditions() -> dict[str, str]:
-    """What of the host's processor programs get, for the Run."""
+    """The instructions of the host's processor that programs can execute, as a condition of the
+    Run."""
     if _faults_cpuid():
         return {"programs": "rdtsc and cpuid are the guest's"}
     return {
@@ -229,7 +235,7 @@ def plan_of(program: Program, namespace: str, argv: Sequence[str]) -> dict[str, 
     }
     if program.end is not None:
         _, server, _ = program.end
-        # A server has to be ready before its client asks.
+        # A server starts before the run, so that it is ready before its client.
         plan |= {"start_ns": None} if server else {}
         plan |= {} if program.stop_ns is None else {"stop_ns": program.stop_ns}
     return plan

@@ -37,8 +37,8 @@ _HEADERS_BYTES = 400
 _PROGRAM_PACKET_BYTES = 400.0
 """Lower estimate: a program's packets are of any size."""
 _EMPTY_OF_A_TRANSFER = 4.5
-"""Packets of a transfer besides its full ones: SYN, ACK, FIN, ACK, and half of the last data
-packet."""
+"""The packets of a transfer in addition to its full ones: SYN, ACK, FIN, ACK, and half of the last
+data packet."""
 
 
 def mtu(flows: Sequence[Flow]) -> int:
@@ -47,8 +47,8 @@ def mtu(flows: Sequence[Flow]) -> int:
 
 
 def linger_ns(links: Sequence[Link], flows: Sequence[Flow]) -> int:
-    """Time after the run's end for packets that senders still have, about two windows: a few round
-    trips through full queues.
+    """Time after the run's end in which the packets that senders still have (about two windows)
+    arrive: a few round trips through full queues.
 
     While packets arrive, the taps can't be closed at the same packet: one tap would have recorded
     it and another one not.
@@ -87,9 +87,9 @@ def memory_mb(realised: Realised, namespaces: int, rows: bool) -> int:
 def _seen_a_second(number: int, realised: Realised) -> float:
     """Upper estimate of the packets per second that arrive at a link's queue.
 
-    A source without congestion control counts with its rate. TCP counts with the rate of the
-    narrowest links on its path, half as much again for losses, and as many acknowledgements,
-    however narrow the way back.
+    A source without congestion control sends at its own rate. TCP sends at the rate of the slowest
+    link on its path, and half as much again for losses. It causes as many acknowledgements, however
+    slow the way back.
     """
     links = realised.links
     sent = 0.0
