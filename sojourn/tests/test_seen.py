@@ -199,7 +199,7 @@ def test_a_part_of_a_capture_with_too_many_packets_can_be_chosen(
     monkeypatch.setattr(packets, "MOST_PACKETS", 5_000)
     content = formats.open_file(case.file)
     with pytest.raises(
-        formats.FileFormatError, match="more than 5000 packets: choose a time of it"
+        formats.FileFormatError, match="more than 5000 packets: choose a part of it"
     ):
         seen.measurement(content)
     assert seen.measurement(replace(content, span_ns=(0, 5 * 10**9))).test.endswith(" packets")

@@ -20,7 +20,7 @@ VERSION: str
 """Version of the engine, as recorded in every Run."""
 
 ENGINE: str
-"""Names the sources of the crates that decide a simulation's bytes: 16 hexadecimal digits
+"""A hash of the sources of the crates that decide a simulation's bytes: 16 hexadecimal digits
 (crates/python/build.rs)."""
 
 TC: str
@@ -49,8 +49,8 @@ MAX_SIZE: int
 def parse_duration(
     value: object, *, what: str, example: str, zero: bool, most: int, days: bool
 ) -> int:
-    """Nanoseconds. Raises `sojourn.units.UnitError` if the value is not a duration, as each
-    `parse_` does."""
+    """Nanoseconds. Like each `parse_` function, raises `sojourn.units.UnitError` for any other
+    value."""
 
 def parse_rate(value: object, *, zero: bool) -> int:
     """Bit/s."""
@@ -80,7 +80,7 @@ class ColumnSchema:
 
     @property
     def name(self) -> str:
-        """The column's name, which ends with the unit, if there is one."""
+        """The column's name. If the column has a unit, the name ends with it."""
     @property
     def unit(self) -> str:
         """ "ns", "bytes", "packets" or "bits"; "" for plain numbers and names."""
@@ -116,8 +116,8 @@ class SeedTables(Mapping[str, Columns]):
     """The tables of a seed by name, kept in Rust: each access makes new arrays."""
 
     def __new__(cls, tables: Mapping[str, Mapping[str, NDArray[Any]]]) -> Self:
-        """Takes an engine's arrays of any width: -1 or NaN for none, numbers for names. Raises
-        ValueError if a table is not as declared."""
+        """Takes an engine's arrays of any width: -1 or NaN for a missing value, numbers for names.
+        Raises ValueError if a table is not as declared."""
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[str]: ...
     def __getitem__(self, name: str, /) -> Columns: ...
@@ -161,8 +161,8 @@ LATE_MS: float
 """Packets with a longer one-way delay are late."""
 
 def over_seeds(seeds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Merges values of equal shape into one, each number as {mean, ci95}. Raises ValueError if
-    there is no seed."""
+    """Merges values of equal shape into one value in which each number is {mean, ci95}. Raises
+    ValueError if there is no seed."""
 
 def histogram_quantile(
     lower_ns: NDArray[np.int64], upper_ns: NDArray[np.int64], counts: NDArray[np.int64], q: float
@@ -200,8 +200,8 @@ def student_t975(degrees: int) -> float:
 def wire_bytes(
     overhead_bytes: int, minimum_bytes: int, cells: str, ip_bytes: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Bytes of IP packets on the wire (crates/link, framing.rs). `cells` is "none", "atm" or "ptm",
-    else ValueError."""
+    """Bytes of IP packets on the wire (crates/link, framing.rs). Raises ValueError if `cells` is
+    not "none", "atm" or "ptm"."""
 
 def bins_of(times_ns: NDArray[np.int64]) -> NDArray[np.int64]:
     """The number of the log-linear bin (crates/tables, histogram.rs) of each time."""
@@ -235,7 +235,7 @@ class OwnControlCode:
     """A user's congestion control, compiled: C functions `int64_t (state *, const ack *, const void
     *)` by the question that each answers (crates/tcp, own.rs), and the state at its start. The
     words 4 to 6 of the state are cwnd, ssthresh and the pacing rate. `paces`: it sets the pacing
-    rate. One with `on_delivery` sets cwnd by itself, and is paced."""
+    rate. A control with `on_delivery` sets cwnd by itself, and is paced."""
 
     def __new__(
         cls, functions: dict[str, int], state: bytes, owner: object, *, paces: bool
@@ -296,34 +296,36 @@ def replay(
 ) -> dict[str, NDArray[Any]]:
     """Sends recorded arrivals through one link, with the GIL released.
 
-    The columns have one packet per place, in order of time. The first are its arrival (from 0), the
-    flow (equal for one direction of a five-tuple), bytes of the IP packet, and the DS field. The
-    further columns are of another queue, whose decisions are compared (crates/sim/src/replay.rs).
-    `after`: the number of packets that it had sent before the packet arrived, which orders events
-    of one instant (-1: not known). `verdict`: its decision (`engine/recording`), which draws
-    follow; without it they are drawn from `seed`. `hash`, for fq_codel: the 32 bits of the flow
-    (with an unknown one, -1, no two flows share a queue). `truesize`, for fq_codel: the bytes that
-    its memory limit counts (-1: those of a datagram). `place`: the number of packets that the queue
-    had sent before it sent or dropped the packet, which shows cake's draws. `source` and
-    `destination`: numbers of hosts, for cake's sharing among hosts (-1: not known). Draws that the
-    recording does not show have their more likely outcome, except those numbered `unlikely`.
+    Each column has one value for each packet, in order of time. The first columns are the packet's
+    arrival (from 0), its flow (equal for one direction of a five-tuple), the bytes of the IP
+    packet, and the DS field. The other columns are about the recorded queue, whose decisions are
+    compared (crates/sim/src/replay.rs). `after`: the number of packets that the recorded queue had
+    sent before the packet arrived, which orders events of one instant (-1: not known). `verdict`:
+    the queue's decision (`engine/recording`), which random draws follow; without it they are drawn
+    from `seed`. `hash`, for fq_codel: the 32 bits of the flow (-1: not known; then no two flows
+    share a queue). `truesize`, for fq_codel: the bytes that its memory limit counts (-1: those of a
+    datagram). `place`: the number of packets that the queue had sent before it sent or dropped the
+    packet, which shows cake's draws. `source` and `destination`: numbers of hosts, for cake's
+    sharing among hosts (-1: not known). Draws that the recording does not show have their more
+    likely outcome, except those numbered `unlikely`.
 
     Returns equally long columns of int64, except `state` and `chance` (float64, NaN for none).
     `t_ns` and `order`: the time at which the packet was sent or dropped, and its place in that
     order (-1: never). `refused` (1: dropped on arrival), `dropped` and `marked` (the cause, in the
     order of CAUSES; -1: no), `backlog_packets` and `backlog_bytes` (on arrival). `state`: on
-    arrival an average, RED's in bytes, or else a probability; on departure CoDel's count. `chance`,
-    with `verdict`: the probability that a discipline that draws dropped or marked it, given all
-    earlier decisions. `drew` (1: it did; -1: as in `verdict`). And `unseen`: for each of cake's
-    draws that the recording does not show, the packets sent before. Raises ValueError if the link
-    or the columns are not valid.
+    arrival the discipline's average (RED's in bytes), or its probability if it has no average; on
+    departure CoDel's count. `chance`, with `verdict`: the probability that a discipline with random
+    draws drops or marks the packet, given all earlier decisions. `drew`: 1 if a draw dropped or
+    marked the packet; -1: as in `verdict`. And `unseen`: for each of cake's draws that the
+    recording does not show, the number of packets sent before it. Raises ValueError if the link or
+    the columns are not valid.
     """
 
 def rng_key(seed: int, name: str) -> int:
     """The key of the random stream with this name in a run with this seed: 64 bits."""
 
 def unpack_zstd(packed: bytes, most: int) -> bytes:
-    """Unpacks zstd, at most `most` bytes of it. Raises ValueError: it is damaged."""
+    """Unpacks zstd to at most `most` bytes. Raises ValueError if the data is damaged."""
 
 def parse_toml(text: str) -> tuple[dict[str, object], dict[str, tuple[int, int]]]:
     """A TOML document as plain values, and (line, column), both from 1, of every key path
@@ -356,11 +358,11 @@ class TrafficKind:
 
     @property
     def tcp(self) -> bool:
-        """Its packets are segments of TCP connections."""
+        """Whether its packets are segments of TCP connections."""
 
     @property
     def probe(self) -> bool:
-        """Its packets are echo requests, which are answered."""
+        """Whether its packets are echo requests, which are answered."""
 
     @property
     def headers(self) -> int | None:
@@ -368,23 +370,23 @@ class TrafficKind:
 
     @property
     def greedy(self) -> bool:
-        """It sends as fast as its path allows, until it is stopped."""
+        """Whether it sends as fast as its path allows, until it is stopped."""
 
     @property
     def kept(self) -> bool:
-        """The flow's messages follow one another over one connection."""
+        """Whether the flow's messages follow one another over one connection."""
 
     @property
     def speech(self) -> bool:
-        """The flow is speech: its quality is reported as a mean opinion score."""
+        """Whether the flow is speech: its quality is reported as a mean opinion score."""
 
     @property
     def in_linux(self) -> bool:
-        """Linux's engines can send it."""
+        """Whether Linux's engines can send it."""
 
     @property
     def in_simulator(self) -> bool:
-        """The simulator can send it."""
+        """Whether the simulator can send it."""
 
     @property
     def listed_as(self) -> str:
@@ -394,7 +396,8 @@ def traffic_kinds() -> list[TrafficKind]:
     """Every kind of traffic."""
 
 def dotted_key(word: str) -> str | None:
-    """The key of a scenario with a [bottleneck] for a word, ours or another program's."""
+    """The key, in a scenario with a [bottleneck], that a word stands for: sojourn's own word or
+    another program's."""
 
 @final
 class Problem:
@@ -491,8 +494,8 @@ class Scenario:
         written out."""
 
     def qdisc_key(self, link: str | None = None) -> str:
-        """The key whose discipline a comparison replaces: the bottleneck's, for both directions, except
-        a direction with a discipline of its own; or that of one `link`.
+        """The key whose discipline a comparison replaces. Without `link` it is the bottleneck's
+        key, for both directions except one that has a discipline of its own.
 
         Raises:
             ScenarioError: there is no such link, or one has to be named.
@@ -508,8 +511,8 @@ class Scenario:
     def meaning(self) -> dict[tuple[str, ...], Any]:
         """Every setting of the links and flows by its path, ("link", "up", "rate"); None: no value.
 
-        Links are resolved, defaults filled in, and numbers are laws rather than drawn. Scenarios of
-        equal meaning differ only in wording.
+        Links are resolved and defaults filled in. A random number is its law, not a drawn value.
+        Scenarios of equal meaning differ only in wording.
         """
 
     @property
@@ -539,7 +542,7 @@ class Scenario:
 
     @property
     def dumbbell(self) -> bool:
-        """It has a [bottleneck] in place of [[link]]."""
+        """Whether it has a [bottleneck] in place of [[link]]."""
 
     @property
     def bottleneck(self) -> Bottleneck | None: ...
@@ -655,8 +658,8 @@ class Realised:
 
     @property
     def base_rtts_ns(self) -> list[int | None]:
-        """For each flow the round trip of a full packet through empty queues, one way without
-        replies; None: a link on the path never sends the packet, or its reply."""
+        """For each flow the round trip of a full packet through empty queues; for a flow without
+        replies the one-way delay. None: a link on the path never sends the packet, or its reply."""
 
     def to_json(self) -> str:
         """Its text without nodes and profiles: equal if the values are equal."""
@@ -678,7 +681,7 @@ class Program:
     def name(self) -> str: ...
     @property
     def node(self) -> str:
-        """The node that it runs on, or that its host is at."""
+        """The node on which it runs, or to which its host is attached."""
 
     @property
     def end(self) -> tuple[int, bool, bool] | None:
@@ -691,12 +694,12 @@ class Program:
 
     @property
     def words(self) -> list[str]:
-        """Its words, with `{link:NAME}` and `{address:NODE}`; of a flow's, with `{server}` and
-        `{address}`."""
+        """Its words, with the placeholders `{link:NAME}` and `{address:NODE}`; for a flow's
+        program, `{server}` and `{address}`."""
 
     @property
     def start_ns(self) -> int:
-        """A flow's server starts before the run, whatever this is."""
+        """When it starts. A flow's server ignores this and starts before the run."""
 
     @property
     def stop_ns(self) -> int | None:
@@ -818,8 +821,8 @@ class Link:
 
     @property
     def queues(self) -> int | None:
-        """Its card's transmit queues, for a discipline with an instance for each queue; None:
-        one."""
+        """The number of transmit queues of its card, for a discipline with an instance for each
+        queue; None: one queue."""
 
     def pinned_to(self, flow: int) -> int | None:
         """The queue of a flow, by the flow's number in the scenario; None: a hash decides."""
@@ -854,7 +857,7 @@ class Ring:
 
     @property
     def coalesce_ns(self) -> int:
-        """Completions are reported this long after the first one that was not yet reported."""
+        """Completions are reported together, this long after the first of them."""
 
     def __eq__(self, other: object, /) -> bool: ...
 
@@ -1014,7 +1017,8 @@ class Flow:
 
     @property
     def ds(self) -> int:
-        """The DS field; its ECN bits are those of programs, since TCP sets its own."""
+        """The DS field of its packets. TCP sets the ECN bits itself; other programs send them as
+        they are here."""
 
     @property
     def tunnel(self) -> str | None:
@@ -1061,8 +1065,8 @@ class Transfers:
 
     @property
     def pause_ns(self) -> Draw:
-        """From the end of one transfer to the start of the next; for the objects of a web page,
-        from page to page."""
+        """The pause from the end of one transfer to the start of the next; for a web page, from one
+        page to the next."""
 
     @property
     def objects(self) -> int | None:
@@ -1085,7 +1089,7 @@ class Requests:
 
     @property
     def pause_ns(self) -> Draw:
-        """From the end of an answer to the next request."""
+        """The pause from the end of an answer to the next request."""
 
     @property
     def tcp(self) -> Tcp: ...
@@ -1264,7 +1268,7 @@ QDISCS: dict[str, QdiscRecord]
 
 @final
 class Qdisc:
-    """A queue discipline with every parameter filled in, in tc(8)'s words (crates/tc).
+    """A queue discipline with every parameter filled in; its texts are tc(8)'s words (crates/tc).
 
     A discipline that only Linux has leaves unset parameters to Linux (None), and so does a `red`
     without sizes until its link's rate is known (`at`).
@@ -1285,9 +1289,9 @@ class Qdisc:
         """cake as the shaper of an interface at a rate, bit/s, with every choice made (crates/tc,
         cake.rs).
 
-        `link` is the overhead of a packet on the line, None for Linux's count. `arriving`: it
-        shapes received packets. Raises UnitError if the words are not cake's, or set the rate or
-        the link layer.
+        `link` is the overhead of a packet on the line, None for Linux's count. `arriving`: whether
+        it shapes received packets. Raises UnitError if the words are not cake's, or if they set the
+        rate or the link layer.
         """
 
     @property
@@ -1306,7 +1310,7 @@ class Qdisc:
 
     @property
     def text(self) -> str:
-        """The canonical words: they read back as the same parameters."""
+        """The canonical words: parsing them gives the same parameters."""
 
     @property
     def notes(self) -> list[tuple[str, str, int]]:
@@ -1326,13 +1330,13 @@ class Qdisc:
         parameter of this name."""
 
     def command(self, header_bytes: int = ...) -> str:
-        """The tc arguments for Linux, all spelt out, for a device whose packets have an Ethernet
-        header, and for which tc-stab(8) makes it count a header of `header_bytes`. Raises UnitError
-        if Linux has none of these parameters."""
+        """The tc arguments for Linux, all spelt out. The device's packets have an Ethernet header;
+        if `header_bytes` is another size, tc-stab(8) makes the discipline count that size. Raises
+        UnitError if Linux's discipline can't have these parameters."""
 
     @property
     def queue_length(self) -> int | None:
-        """The device's txqueuelen, packets, if that is its limit in Linux."""
+        """The device's txqueuelen, packets, if Linux takes the limit from there; otherwise None."""
 
     def options(self) -> list[tuple[str, int]] | None:
         """Its options in a netlink message, by the names of linux/pkt_sched.h; None: sojourn
@@ -1347,7 +1351,8 @@ class Qdisc:
 
     @property
     def packets(self) -> int:
-        """About the most packets that it can hold: a limit in bytes counts as full packets."""
+        """About the most packets that it can hold. A limit in bytes is converted to full
+        packets."""
 
     @property
     def lacking(self) -> str | None:
@@ -1364,13 +1369,13 @@ class Qdisc:
     def __eq__(self, other: object, /) -> bool: ...
 
 QdiscCounter = tuple[str, list[str], list[str]]
-"""A cause, and the discipline's numbers that count it: those added, and those subtracted."""
+"""A cause, and the discipline's numbers that count it: those to add, and those to subtract."""
 
 @final
 class QdiscRecord:
     """The facts about a queue discipline (crates/tc/src/disciplines, a file each).
 
-    Properties of Linux's discipline raise ValueError if Linux has none.
+    Properties of Linux's discipline raise ValueError if Linux lacks the discipline.
     """
 
     @property
@@ -1393,7 +1398,7 @@ class QdiscRecord:
 
     @property
     def nearest(self) -> str | None:
-        """The simulator's nearest kind to one that only Linux has."""
+        """For a discipline that only Linux has: the most similar kind of the simulator."""
 
     @property
     def counts_bytes(self) -> bool:
@@ -1462,7 +1467,7 @@ class StateColumn:
 
     @property
     def while_on(self) -> str | None:
-        """The column is zero if this number is zero."""
+        """A number of the discipline; while it is zero, the column is zero too."""
 
     @property
     def else_field(self) -> str | None:
@@ -1487,7 +1492,8 @@ class CongestionRecord:
 
     @property
     def needs_ecn(self) -> bool:
-        """Whether its flows always use ECN, of either kind. Known for the simulator's controls."""
+        """Whether its flows always use ECN, classic or accurate. Known only for the simulator's
+        controls."""
 
     @property
     def needs_accecn(self) -> bool:
@@ -1497,11 +1503,12 @@ class CongestionRecord:
     def in_linux(self) -> bool: ...
     @property
     def nearest(self) -> str | None:
-        """The simulator's nearest control to one that it lacks."""
+        """For a control that the simulator lacks: its most similar one."""
 
     @property
     def module_settings(self) -> list[str]:
-        """Settings that are parameters of Linux's module: one value for all of its flows."""
+        """Settings that are parameters of Linux's module, so that all of its flows have one
+        value."""
 
 LINK_LAYERS: dict[str, LinkLayer]
 """Link layers by cake's names."""

@@ -9,9 +9,9 @@ folder first removes the targets of dead processes' links, silently; `sojourn cl
 and prints them.
 
 Processes need no such record. Guests, and builds of guests, die with the thread that started them
-(PR_SET_PDEATHSIG). Children that were stopped at that moment are killed when their folder is
-removed. If the folder can't be made (a home that can't be written), work goes on without it and
-removes its files at the end.
+(PR_SET_PDEATHSIG). A child that was stopped at that moment is killed when the guest's folder is
+removed. If the process's own folder can't be made (a home that can't be written), the process works
+without it and removes its files at the end.
 """
 
 from __future__ import annotations
@@ -161,8 +161,9 @@ def _removed(thing: Path) -> bool:
 
 
 def _end_guests(folder: Path) -> None:
-    """Kills the rest of a guest in a folder. At its start, a UML tests its host's ptrace with
-    children that stop themselves. A UML that is killed then leaves such a child behind."""
+    """Kills the processes that a guest has left in a folder. At its start user-mode Linux tests the
+    host's ptrace with children that stop themselves. If it is killed at that moment, such a child
+    remains."""
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             guest = Path(os.readlink(process / "exe")).name == UML
@@ -212,7 +213,8 @@ class _Own:
             while lock is None:
                 folder = place() / os.urandom(_TOKEN // 2).hex()
                 folder.mkdir(mode=0o700, parents=True)
-                # Until it is locked, another process may take it for a dead process's folder.
+                # Until the folder is locked, another process may take it for a dead process's
+                # folder.
                 with contextlib.suppress(FileNotFoundError):
                     lock = _locked(folder)
             os.write(lock, f"process {self.pid}: {shlex.join(sys.argv)}".encode(errors="replace"))

@@ -1,5 +1,5 @@
-"""Names and defaults that the command line shares with the other modules. Imports next to nothing,
-since `sojourn --help` shows them at once."""
+"""Names and defaults that the command line shares with the other modules. It imports almost
+nothing, because `sojourn --help` needs it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ ENGINES = {
 """The engines that `-e` accepts, with a description."""
 
 STANDING_MOST_SEEDS = 12
-"""Most seeds of a case of agreement's standing set that three seeds do not decide."""
+"""The most seeds of a case of `sojourn agree`'s standing set. A case gets more than three only if
+three do not decide."""
 
 SUITES = Path(__file__).parent / "evaluation" / "suites"
 """The criteria that come with sojourn: a folder for each document."""

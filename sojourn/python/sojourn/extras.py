@@ -38,10 +38,10 @@ VERBS = {
     ),
     "papers": ("reproduce",),
 }
-"""The verbs of each package, by the name of the extra that installs it. This table is for the
-message about a missing verb; a package's own declaration is what runs."""
+"""The verbs of each package, by the name of the extra that installs it. This table serves only the
+message about a missing verb: an installed package declares its verbs itself."""
 LISTS = {"papers": ("papers",)}
-"""As `VERBS`, for the lists of `sojourn list`."""
+"""The same for the lists of `sojourn list`."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Clock(Protocol):
     """Another host's clock."""
 
     def of(self, t_s: Floats) -> Floats:
-        """Converts its times to our clock, s."""
+        """Converts times of the other host to our clock, s."""
 
 
 class MeasuredPage(Protocol):
@@ -117,8 +117,8 @@ class Measurements(Protocol):
 
 @cache
 def installed() -> tuple[Extra, ...]:
-    """The installed packages, in the order of `VERBS`. A package without its module, removed only
-    in part, is not one of them."""
+    """The installed packages, in the order of `VERBS`. A package whose module is missing, because
+    it was removed only in part, is left out."""
     order = list(VERBS)
     places = _entry_points()
     found = []
@@ -133,9 +133,9 @@ def installed() -> tuple[Extra, ...]:
 
 
 def _entry_points() -> dict[str, str]:
-    """The place of each entry point of the group, by name, from the files that pip writes for each
-    package. importlib.metadata finds the same, but imports the email parser for it: 0.04 CPU s of
-    every command that lists verbs.
+    """The entry points of the group: `module:attribute` by name. They are read from the files that
+    pip writes for each package. importlib.metadata would do the same, but it imports the email
+    parser, which costs every command that lists verbs 0.04 s of CPU time.
 
     Source: the entry points specification of PyPA.
     """

@@ -120,8 +120,8 @@ class SessionClock(TypedDict):
     can't be placed in time."""
     samples: Count
     stepped_ns: Real
-    """The change of this host's time of day meanwhile, by a step or a slew. No time in the tables
-    follows it."""
+    """The change of this host's time of day during the session, by a step or a slew. The times in
+    the tables do not depend on it."""
 
 
 class Lateness(TypedDict):
@@ -284,7 +284,7 @@ class RpmParameterFacts(TypedDict):
     mad: Count
     id_ns: Count
     tmp: Annotated[float, Meta(ge=1e-9, le=1)]
-    """The share of the samples, the best ones, that a trimmed mean uses."""
+    """The share of the samples that a trimmed mean uses: the best ones."""
     sdt: Real
     inp: Count
     inc: Count
@@ -305,7 +305,7 @@ class RpmInterval(TypedDict):
     """The goodput in the interval, by direction."""
     moving_average_bps: list[Real]
     responsiveness: Real | None
-    """Over the last MAD intervals; null: too few samples."""
+    """Over the last MAD intervals (a parameter of the draft); null: too few samples."""
 
 
 RpmConfidence: TypeAlias = Literal["low", "medium", "high"]
@@ -375,7 +375,8 @@ class ImportedFacts(AnyFacts):
 
     server: ImportedServer
     one_host: NotRequired[bool]
-    """Whether all probes ask one host in different ways, so that they don't locate a queue."""
+    """Whether all probes go to one host, by different protocols: such probes don't locate a
+    queue."""
 
 
 if TYPE_CHECKING:

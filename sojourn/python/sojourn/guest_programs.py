@@ -1,11 +1,13 @@
 """Programs of the host that a scenario runs in the kernel's guest, on nodes or as the ends of flows:
 permission to run them, and what a Run keeps of them.
 
-A scenario with programs is code. It runs only after `allow_programs()`, which `--allow-programs` or an answer
-on the terminal calls. The guest confines the programs (crates/guest, programs.rs).
+A scenario with programs is code. It runs only after `allow_programs()`, which is called for
+`--allow-programs` or after an answer on the terminal. The guest confines the programs
+(crates/guest, programs.rs).
 
-A seed's folder has what each program printed (`NAME.out`) and `programs.json`: how each ended, the
-SHA-256 of each file of the host that they opened, and where links led.
+A seed's folder has what each program printed (`NAME.out`) and `programs.json`: how each program
+ended, the SHA-256 of each file of the host that they opened, and the targets of the links that they
+followed.
 """
 
 from __future__ import annotations
@@ -33,10 +35,10 @@ RECORD = "programs.json"
 OUTPUT = ".out"
 """The suffix of the files with what they printed."""
 MOST_OUTPUT_BYTES = 16 << 20
-"""All that the programs of a run may print (crates/guest, programs.rs)."""
+"""The most bytes that the programs of a run may print together (crates/guest, programs.rs)."""
 MOST_RECORD_BYTES = 64 << 20
 MOST_COMMANDS = 10
-"""Commands that a refusal shows."""
+"""The most commands that a refusal shows."""
 
 _allowed = False
 
@@ -74,7 +76,7 @@ def require(runs: Iterable[Realised]) -> None:
     """Refuses runs with programs unless they are allowed.
 
     Raises:
-        UserError: they are not; shows the commands.
+        UserError: they are not allowed. The message shows the commands.
     """
     if _allowed or not (lines := commands(runs)):
         return
@@ -119,9 +121,10 @@ class ProgramRecord:
 
     programs: tuple[Ended, ...]
     files: Mapping[str, str]
-    """SHA-256 of each file of the host that they opened; empty: it could not be read afterwards."""
+    """The SHA-256 of each file of the host that they opened; empty: the file could not be read
+    after the run."""
     links: Mapping[str, str]
-    """Symbolic links that they followed, and what these led to."""
+    """The symbolic links that they followed, each with its target."""
 
 
 def files_of(
@@ -130,8 +133,8 @@ def files_of(
     printed: Mapping[str, bytes],
     opened: Iterable[tuple[str, str]],
 ) -> dict[str, bytes]:
-    """The files of a seed's folder. `ended`: of the guest, in the order of the programs; `opened`:
-    each file ("f") and link ("l") of the host by its path."""
+    """The files of a seed's folder. `ended`: the guest's record of how each program ended, in their
+    order. `opened`: the host's files ("f") and links ("l") that they opened, with their paths."""
     programs = [
         {
             "name": program.name,
@@ -159,8 +162,8 @@ def files_of(
 
 
 def _sum(path: str) -> str:
-    """The SHA-256 of a regular file; empty: it can't be read. A record may come from anywhere, so
-    neither a device nor a file without an end is read."""
+    """The SHA-256 of a regular file; empty: it can't be read. A record may come from anywhere and
+    name a device without an end, so only regular files are read."""
     digest = hashlib.sha256()
     try:
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
@@ -213,7 +216,8 @@ def output_of(run: Run, seed: int, program: Ended) -> str:
 
 
 def changed(run: Run) -> list[str]:
-    """The files and links of this host that a program of the Run opened and that are others now."""
+    """The files and links of this host that a program of the Run opened and that have changed
+    since."""
     # Seeds mostly open the same files.
     sum_now = cache(_sum)
     found: dict[str, None] = {}
@@ -237,5 +241,5 @@ def opened_paths(lines: str, folders: Sequence[Path], mark: str) -> list[tuple[s
 
 
 def _unescaped(path: str) -> str:
-    """The kernel writes a newline and a backslash as octal numbers."""
+    """The path itself: the kernel writes a newline and a backslash in it as octal numbers."""
     return re.sub(r"\\(\d{3})", lambda found: chr(int(found[1], 8)), path)

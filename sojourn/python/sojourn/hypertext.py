@@ -2,9 +2,9 @@
 
     hypertext.filled("sojourn.report/page.html", title=run.meta.title)
 
-A template's name is its package and its file, so that a template can use another's macros. Its
-values are plain, and jinja2 escapes each of them: a value from a scenario or a network is text.
-Finished HTML, such as a drawn figure, is passed as a `Markup`.
+A template's name consists of its package and its file, so that templates can use macros of other
+packages. The values are plain text, also those from a scenario or a network, and jinja2 escapes
+each of them. Finished HTML, such as a drawn figure, is passed as a `Markup`.
 
 `table` and `lines` are for notebooks (`_repr_html_`).
 """
@@ -39,7 +39,7 @@ def _templates() -> Environment:
 def source(name: str) -> str:
     """The text of the file `PACKAGE/FILE`."""
     package, _, file = name.partition("/")
-    # Found by the folder, because a search by the package would import it.
+    # The file is found by its folder, because a search by its package would import the package.
     top, *rooms = package.split(".")
     return files(top).joinpath(*rooms, file).read_text(encoding="utf-8")
 

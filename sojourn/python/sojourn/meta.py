@@ -33,8 +33,8 @@ class LinkInfo:
     qdisc: str
     """In tc's syntax: "fq_codel limit 10240p target 5ms"."""
     rate_bps: Count | None
-    """At the start of the run: the lower one of the transmitter's rate and the shaper's rate; None:
-    no limit."""
+    """The rate at the start of the run: that of the transmitter or of the shaper, whichever is
+    lower; None: no limit."""
     delay_ns: Count = 0
     sampled: bool = True
     """Whether the table `queue` has rows for this link. A host's access link has none, because
@@ -71,7 +71,8 @@ class FlowInfo:
     finite: bool = False
     """Whether it transfers a size and completes."""
     direction: Literal["", "down", "up"] = ""
-    """"down" or "up", as the measuring host sees it; "" if `path` already gives the direction."""
+    """The direction for a measurement: "down" (to the measuring host) or "up"; "" if `path` gives
+    the direction."""
 
     @property
     def probe(self) -> bool:
@@ -94,7 +95,7 @@ class Phase:
     """idle, download, upload, both"""
     start_ns: Count
     end_ns: Count
-    """Both are times on the clock of the seed's tables."""
+    """`start_ns` and `end_ns` are times on the clock of the seed's tables."""
     seed: Count = 1
     complete: bool = True
     """False: the measurement ended in this phase."""
@@ -129,12 +130,12 @@ class Meta:
     """SHA-256 of each seed's list of SHA-256 sums, by the seed in digits; empty: sojourn 0.1 wrote
     the Run."""
     phases: tuple[Phase, ...] = ()
-    """The phases of a measurement: those of every seed, in order of time."""
+    """The phases of a measurement, of all seeds, in order of time."""
     facts: Mapping[str, MeasurementFacts] = field(default_factory=dict)
     """The other facts of a measurement, by the seed in digits."""
     conditions: Mapping[str, str] = field(default_factory=dict)
-    """Conditions that the scenario does not contain, such as a kernel's offloads and HZ. Empty: the
-    scenario contains all."""
+    """Conditions that the scenario does not contain, such as a kernel's offloads and HZ. Empty:
+    there are no others."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """For a variant of a sweep: each key that varies, in the sweep's order, with its value: text, a
     number or true or false. Empty: it is not a variant, or an older sojourn wrote the Run."""

@@ -1,9 +1,9 @@
 """Numbers from tables: the Summary of a Run, and the formulas. crates/metrics computes them; this
 module adds the types.
 
-The warm-up is always left out: the engine's totals and histograms exclude it, time lines are cut
-there. T is the duration without the warm-up. Rates are fractions (0..1), times ms, goodput Mbit/s
-(10^6). An unknown number (no sample, no rate limit) is NaN here and null in JSON.
+The warm-up is always left out: the engine's totals and histograms exclude it, and time lines are
+cut at its end. T is the duration without the warm-up. Rates are fractions (0..1), times ms, goodput
+Mbit/s (10^6). An unknown number (no sample, no rate limit) is NaN here and null in JSON.
 
     utilisation   bits on the wire / bits the link could have carried in T
     goodput       bytes delivered to the receiving application in T, times 8, / T
@@ -33,7 +33,7 @@ from sojourn import _core, hypertext
 from sojourn.digits import with_interval
 from sojourn.records import Meta, Names, Run, RunError, columns
 
-# Slow to import, and not needed for the summary of a Run that was just made.
+# These imports are slow, and the summary of a Run that was just made does not need them.
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     Integers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 LATE_MS = _core.LATE_MS
-"""One way. Up to here a call is hardly impaired (ITU-T G.114, 2003); the playout does not wait for
-later packets."""
+"""The bound of one-way delay above which a packet counts as late. A shorter delay hardly impairs a
+call (ITU-T G.114, 2003), and the playout does not wait for later packets."""
 NEEDED = ("links", "flows", "sojourn", "rtt", "probe", "drops", "transfers", "engine")
 """The tables from which numbers are computed."""
 RANDOM_START = 'start = "uniform 0 s .. 1 s"'
@@ -313,8 +313,8 @@ def histogram_quantile(histogram: pl.DataFrame, counts: str, q: float) -> float:
     """The q-quantile of a histogram with columns lower_ns, upper_ns and `counts`, linear inside a
     bin; NaN if empty.
 
-    Two bins, 0..10 and 10..30 ns, with 3 and 1 samples: 2 of the 4 samples are below the median,
-    0 + 10 * 2/3.
+    For example, let the bins 0..10 and 10..30 ns have 3 and 1 samples. Then 2 of the 4 samples are
+    below the median, which is 0 + 10 * 2/3.
     """
     return _core.histogram_quantile(*_bins(histogram, counts), q)
 
@@ -323,7 +323,7 @@ def late_rate(histogram: pl.DataFrame | None, lost: float, bound_ms: float = LAT
     """The share of packets that took longer than the bound, linear inside a bin, or were lost; NaN
     without packets.
 
-    90 packets that took 100 to 200 ms and 10 lost ones: 45 + 10 are late, so 0.55.
+    For example, of 90 packets that took 100 to 200 ms and 10 lost ones, 45 + 10 are late: 0.55.
     """
     import numpy as np
 
@@ -365,7 +365,8 @@ def mean_ci95(values: Iterable[float]) -> MeanAndInterval[float]:
     """The mean and half the width of its 95 % confidence interval (Student's t), without NaN
     values.
 
-    3, 4, 5: mean 4, s = 1, t(0.975, 2) = 4.303, so ci95 = 4.303 / sqrt(3) = 2.484.
+    For example, 3, 4, 5 have the mean 4, s = 1 and t(0.975, 2) = 4.303, so ci95 = 4.303 / sqrt(3) =
+    2.484.
     """
     mean, ci95 = _core.mean_ci95([float(value) for value in values])
     return {"mean": mean, "ci95": ci95}
@@ -386,7 +387,8 @@ class Interval:
 
 
 def over_repeats(values: Sequence[float]) -> Interval:
-    """The mean of repeats with Student's t interval. 3, 4, 5: 4, from 1.516 to 6.484."""
+    """The mean of repeats with Student's t interval. Repeats 3, 4 and 5 give 4, from 1.516 to
+    6.484."""
     found = mean_ci95(values)
     return Interval(found["mean"], found["mean"] - found["ci95"], found["mean"] + found["ci95"])
 
@@ -394,8 +396,8 @@ def over_repeats(values: Sequence[float]) -> Interval:
 def welch(before: Sequence[float], after: Sequence[float]) -> Interval:
     """after - before of independent repeats: Welch's interval, its degrees of freedom rounded down.
 
-    1, 2, 3 and 11, 12, 13: 10; both variances 1, so the standard error is sqrt(2/3) and there are 4
-    degrees of freedom: 10 -+ 2.776 * 0.8165.
+    For example, 1, 2, 3 before and 11, 12, 13 after give 10. Both variances are 1, so the standard
+    error is sqrt(2/3), there are 4 degrees of freedom, and the ends are 10 ± 2.776 * 0.8165.
     """
     return Interval(
         *_core.welch([float(value) for value in before], [float(value) for value in after])

@@ -58,7 +58,7 @@ class RingNumbers(TypedDict, Generic[N]):
     """The time from the queue to the last bit on the wire."""
     packets: MeanAndMax[N]
     bql_limit_bytes: N | None
-    """At the end; None: no BQL."""
+    """The byte limit at the end; None: no BQL."""
 
 
 class QueueNumbers(TypedDict, Generic[N]):

@@ -21,7 +21,7 @@ def state() -> Path:
 
 def _folder(variable: str, usual: str) -> Path:
     home = os.environ.get(variable, "")
-    # The XDG specification: a folder that is not absolute must be ignored.
+    # By the XDG specification, a folder that is not absolute must be ignored.
     base = Path(home) if Path(home).is_absolute() else Path.home() / usual
     return base / "sojourn"
 

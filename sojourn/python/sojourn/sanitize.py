@@ -54,10 +54,10 @@ def toml(value: object) -> str:
 
 
 def content_of(path: Path, most: int, hint: str) -> bytes:
-    """Reads a file that somebody sent; of a longer file at most `most` + 1 bytes.
+    """Reads a file that somebody sent, at most `most` + 1 bytes of it.
 
     Raises:
-        UserError: it can't be read; with this hint.
+        UserError: it can't be read; the error has this hint.
     """
     try:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Checks plain values against declared shapes: msgspec reads JSON and TOML of other origin.
+"""Checks plain values from JSON and TOML of other origin against declared shapes, by msgspec.
 
 A shape is a dataclass, a TypedDict, a list, a mapping, a scalar, or one of these or None. An error
 is one sentence that begins with the place: "links.0.delay_ns: expected `int`, got `str`".
@@ -20,7 +20,8 @@ from msgspec import Meta
 T = TypeVar("T")
 
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-"""The values of a column of integers, and times in ns. Computations with them stay finite."""
+"""An integer of a table's column, or a time in ns. Its bounds keep computations with such values
+finite."""
 Whole: TypeAlias = Annotated[int, Meta(ge=1 - 2**63, le=2**63 - 1)]
 Real: TypeAlias = Annotated[float, Meta(ge=-1e18, le=1e18)]
 
@@ -71,8 +72,8 @@ def _names(shape: Any, whole: object, why: str, steps: list[tuple[str, str]]) ->
 
 
 def _key(shape: Any, whole: object, mapping: dict[str, Any], why: str) -> str:
-    """The key of a mapping whose value does not fit. It is searched by halves, since each try reads
-    the whole value."""
+    """The key of the mapping's value that does not fit. The search halves the mapping each time,
+    because each try reads all values that are left."""
     kept = dict(mapping)
     rest = list(kept.items())
     while len(rest) > 1:

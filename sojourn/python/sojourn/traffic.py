@@ -14,26 +14,26 @@ KINDS: Mapping[str, TrafficKind] = {kind.word: kind for kind in _core.traffic_ki
 
 
 def is_probe(word: str) -> bool:
-    """Whether its packets are echo requests, whose RTTs are in the table `probe`."""
+    """Whether the packets of such a flow are echo requests, whose RTTs are in the table `probe`."""
     kind = KINDS.get(word)
     return kind is not None and kind.probe
 
 
 def is_of_programs(word: str) -> bool:
-    """Whether programs of the host send its packets, of any protocol."""
+    """Whether programs of the host send the packets of such a flow, by any protocol."""
     kind = KINDS.get(word)
     return kind is not None and not (kind.tcp or kind.probe or kind.headers is not None)
 
 
 def is_greedy(word: str) -> bool:
-    """Whether it sends as fast as it can until it is stopped, so that shares of such flows can be
-    compared."""
+    """Whether such a flow sends as fast as it can until it is stopped. The shares of such flows can
+    be compared."""
     kind = KINDS.get(word)
     return kind is not None and kind.greedy
 
 
 def is_kept(word: str) -> bool:
-    """Whether its messages follow one another over one connection, enough of them for a 99th
-    percentile."""
+    """Whether the messages of such a flow follow one another over one connection. There are enough
+    of them for a 99th percentile."""
     kind = KINDS.get(word)
     return kind is not None and kind.kept

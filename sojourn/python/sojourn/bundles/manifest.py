@@ -144,8 +144,8 @@ def _is_meta(name: str) -> bool:
 
 
 def files_in(folder: Path, out: Path | None = None) -> Iterator[str]:
-    """The sorted names of the files in a folder. `out` and hidden files are left out, and with the
-    hidden ones the files that another process is still writing.
+    """The sorted names of the files in a folder, without `out` and hidden files. Files that another
+    process is still writing are hidden, too.
 
     Raises:
         BundleError: an entry is not a regular file, or its name is not valid on every system.
@@ -172,7 +172,7 @@ def files_in(folder: Path, out: Path | None = None) -> Iterator[str]:
 
 def _unreadable(error: OSError) -> None:
     raise BundleError(
-        f"can't read {error.filename}: {error.strerror or error}", "may you read it?"
+        f"can't read {error.filename}: {error.strerror or error}", "check its permissions"
     ) from None
 
 
@@ -183,8 +183,8 @@ def summed(file: Path) -> FileSum:
 
 
 def copied(source: IO[bytes], target: IO[bytes] | None, most: int | None = None) -> FileSum:
-    """Reads a stream to its end, or one byte past `most`, and writes it to `target` if there is
-    one."""
+    """Reads a stream to its end, or to one byte more than `most`, and writes it to `target` if
+    there is one."""
     digest, size = hashlib.sha256(), 0
     while piece := source.read(_PIECE if most is None else min(_PIECE, most + 1 - size)):
         digest.update(piece)
@@ -251,7 +251,8 @@ def _files_apart(folder: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
         file = folder / name
         if not file.resolve().is_relative_to(root):
             raise BundleError(
-                f"{file} is a link that leads out of {folder}", "put what it leads to in its place"
+                f"{file} is a link that leads out of {folder}",
+                "replace the link by the file that it leads to",
             )
         try:
             yield name, why_not(listed, summed(file)) if file.is_file() else "it is missing"

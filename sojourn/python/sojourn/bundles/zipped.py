@@ -52,7 +52,7 @@ _KNOWN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGED = (zipfile.BadZipFile, struct.error, zlib.error, EOFError, ValueError, NotImplementedError)
 """The exceptions of zipfile for bytes that are not a zip."""
 _LARGE = 1 << 31
-"""The entry of a file of at least this size has the long form; bytes."""
+"""From this size on, in bytes, a file's entry in the zip needs the long form (ZIP64)."""
 
 
 def pack(folders: Sequence[Path], out: Path) -> Manifest:
@@ -92,7 +92,7 @@ def _named(folders: Sequence[Path]) -> dict[str, Path]:
         if called in given:
             raise BundleError(
                 f"{given[called]} and {folder} would have one name in the zip, {called}",
-                "rename one of them, or give the folder that both lie in",
+                "rename one of them, or give the folder that contains both",
             )
         if why := bad_name(called):
             raise BundleError(f"{folder} can't be in a zip under its name: {why}", "rename it")
@@ -135,7 +135,7 @@ def _opened(file: Path) -> IO[bytes]:
     except OSError as error:
         raise BundleError(
             f"can't read {file}: {error.strerror or error}",
-            "may you read it? is it still written to?",
+            "check its permissions, and that no program is still writing it",
         ) from None
 
 
@@ -171,7 +171,8 @@ def unpacked(file: Path) -> Iterator[tuple[Path, Manifest, list[FileDifference]]
             ) from None
         except OSError as error:
             raise BundleError(
-                f"can't read {file}: {error.strerror or error}", "may you read it? is there room?"
+                f"can't read {file}: {error.strerror or error}",
+                "check its permissions, and the room on the disk",
             ) from None
         yield folder, manifest, found or runs_apart(folder, manifest)
 
@@ -196,7 +197,7 @@ def _members(archive: zipfile.ZipFile, file: Path) -> dict[str, zipfile.ZipInfo]
         found[name] = info
     size, room = sum(info.file_size for info in found.values()), file.stat().st_size
     if size > MOST_TIMES * room:
-        raise _refused(file, f"{room} bytes that unpack to {size}")
+        raise _refused(file, f"its {room} bytes unpack to {size}")
     return found
 
 

@@ -35,7 +35,7 @@ def find(path: Path) -> Path:
     """The scenario file: the path itself, or the example of this name if there is no such file.
 
     Raises:
-        ScenarioError: there is neither; with the nearest name.
+        ScenarioError: there is neither; the hint has the nearest name.
     """
     try:
         there = path.exists()

@@ -1,5 +1,5 @@
-"""Sizes of packets on the wire, with the framing of a link layer or as a shaper counts them
-(crates/link, framing.rs)."""
+"""Sizes of packets on the wire, by the framing of a link layer or of a shaper (crates/link,
+framing.rs)."""
 
 from __future__ import annotations
 

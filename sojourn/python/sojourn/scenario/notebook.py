@@ -49,14 +49,15 @@ def html(scenario: Scenario) -> Markup:
 
 
 def drawn(scenario: Scenario) -> str:
-    """The topology as SVG, of the first variant; empty with more links than fit a drawing."""
+    """The topology of the first variant as SVG; empty if there are more links than fit a
+    drawing."""
     links = _own(scenario.variants()[0].realise(scenario.seeds[0]))
     return topology(links) if 0 < len(links) <= MOST_LINKS else ""
 
 
 def senders(scenario: Scenario) -> list[str]:
-    """For each entry of flows, a line with its direction and the drawn links that it crosses, of
-    the first variant. An entry that crosses no drawn link, such as one inside a node, has a line
+    """A line for each [[flow]] entry of the first variant, with its direction and the drawn links
+    that it crosses. An entry that crosses no drawn link, such as one inside a node, has a line
     too."""
     realised = scenario.variants()[0].realise(scenario.seeds[0])
     entries: dict[int, list[Flow]] = {}

@@ -12,8 +12,8 @@ _GZIP = b"\x1f\x8b"
 
 
 def opener(folder: Path | None) -> Callable[[str], bytes]:
-    """A function that reads a file by its path, relative to `folder`, and unpacks it if gzip packed
-    it. It raises OSError."""
+    """Returns a function that reads a file by its path, relative to `folder`. The function unpacks
+    a file that gzip packed, and raises OSError."""
 
     def read(name: str) -> bytes:
         with (folder or Path()).joinpath(name).open("rb") as file:
