@@ -89,7 +89,7 @@ def test_another_packages_entry_points_need_not_be_text(
     assert extras._entry_points() == {"y": "c:d"}
 
 
-def test_the_simulator_s_build_does_not_depend_on_other_packages() -> None:
+def test_the_engine_s_build_differs_from_the_extension_s() -> None:
     # A change of sojourn-live's crates does not change the simulator's build.
     assert _core.ENGINE != _core.BUILD == build_of(["sojourn/crates"], "sojourn")
 

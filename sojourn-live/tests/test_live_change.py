@@ -263,7 +263,7 @@ def test_a_comparison_as_json_has_no_nan() -> None:
     assert len(plain["changes"][0]["ci95"]) == 2
 
 
-def test_runs_of_the_simulator_are_judged_by_the_rules_of_simulations(tmp_path: Path) -> None:
+def test_seeds_of_the_simulator_count_as_repeats(tmp_path: Path) -> None:
     before, after = synthetic.pair(tmp_path)
     found = change.compare(before, after)
     # Three seeds each are repeats. They have no time of day.

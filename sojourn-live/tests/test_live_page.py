@@ -138,7 +138,7 @@ def test_measurements_are_compared_phase_by_phase(runs: list[Run]) -> None:
     assert not names & {"bars", "tradeoff", "cdf-sojourn"}
 
 
-def test_the_time_line_of_a_measurement_has_the_pings_of_one_target(runs: list[Run]) -> None:
+def test_pings_of_a_measurement_are_those_of_one_target(runs: list[Run]) -> None:
     pooled = series.ping_rtts(runs[0], phase="idle")
     assert pooled.samples == 80
     assert pooled.quantile(0.01) > 19

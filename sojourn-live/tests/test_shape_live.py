@@ -498,6 +498,6 @@ def test_json_has_the_present_state_and_the_planned_one(net: LiveNetwork) -> Non
     assert said("--status")["state"] == "not shaped"
 
 
-def test_json_has_the_versions_of_both_ends(net: LiveNetwork) -> None:
+def test_both_ends_of_the_network_have_their_addresses(net: LiveNetwork) -> None:
     assert CLIENT in net.run("client", "ip", "-br", "addr").stdout
     assert ROUTER_TO_CLIENT in net.run("router", "ip", "-br", "addr").stdout

@@ -238,7 +238,7 @@ def test_a_guest_runs_the_cases_that_decide() -> None:
     assert not any("variant shared" in words for words in guests)
 
 
-def test_sizes_that_were_not_run_are_reported() -> None:
+def test_a_size_that_was_not_run_is_an_error() -> None:
     with pytest.raises(NotRun, match="512"):
         Along({80: 1.0})[512]
 

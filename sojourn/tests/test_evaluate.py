@@ -135,7 +135,7 @@ def test_our_suites_cover_all_that_the_simulator_has(name: str) -> None:
         assert len({each.settings[at] for each in contending}) == len(words), one.name
 
 
-def test_the_ecn_of_one_sender_does_not_change_the_flows_beside_it() -> None:
+def test_the_ecn_of_one_candidate_does_not_change_that_of_another() -> None:
     loaded = suite.read("rfc9743")
     (one,) = loaded.only(("aqm",)).criteria
     ecn = "flow.new.ecn"
@@ -208,7 +208,7 @@ def test_a_folder_without_a_suite_file_is_refused(tmp_path: Path) -> None:
         suite.read(tmp_path)
 
 
-def test_only_runs_the_requested_criteria() -> None:
+def test_only_keeps_the_requested_criteria() -> None:
     loaded = suite.read("rfc7928")
     assert [one.name for one in loaded.only(("6.2", "ecn")).criteria] == ["rtts", "ecn"]
     with pytest.raises(UserError, match=r"no criterion '6\.3'"):

@@ -297,7 +297,7 @@ def test_an_unknown_hash_or_charge_counts_as_not_recorded() -> None:
     assert compare(unknown) == compare(without)
 
 
-def test_red_draws_only_where_the_kernel_could() -> None:
+def test_a_discipline_without_draws_has_no_count_of_draws() -> None:
     assert compare(recording("codel-ecn")).draws is None
 
 

@@ -405,7 +405,7 @@ def test_a_page_that_would_be_too_large_leaves_out_seeds_of_all_runs_and_reports
     assert "last 2 seeds are left out" in page
 
 
-def test_the_line_of_all_flows_is_separate_from_those_of_each(tmp_path: Path) -> None:
+def test_the_sum_of_all_flows_has_a_style_of_its_own(tmp_path: Path) -> None:
     page = report.render([synthetic.run(tmp_path / "run", Shape(flows=12))])
     goodput = next(
         panel for panel in payload(page)["views"][0]["panels"] if panel["title"] == "Goodput"

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn written_plans_are_read_back() {
+    fn a_written_document_is_read_back() {
         let document = Document::parse(Document::write("example.org:4043").as_bytes()).unwrap();
         assert_eq!(document.small, url("example.org", 4043, "/small"));
         assert_eq!(document.large, url("example.org", 4043, "/large"));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_that_the_draft_excludes_are_refused() {
+    fn documents_that_the_draft_ignores_are_refused() {
         let with =
             |version: &str, urls: &str| format!(r#"{{"version": {version}, "urls": {{{urls}}}}}"#);
         let urls = |small: &str, upload: &str| {

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_gets_the_settings() {
+    fn the_kernel_gets_the_limit_of_unsent_data() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let lowat = |stream: &std::net::TcpStream| {

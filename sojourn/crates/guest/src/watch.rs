@@ -691,7 +691,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_replaces_another_of_the_same_age_is_not_refused() {
+    fn a_packet_dropped_for_another_of_the_same_time_is_not_refused() {
         let mut watch = watch(false, 0, 1000);
         watch.enqueued(1, 10, FULL);
         watch.enqueued(2, 10, FULL);

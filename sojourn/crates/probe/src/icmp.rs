@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn only_our_own_echoes_are_recognised() {
+    fn only_complete_echoes_of_the_given_type_are_recognised() {
         let reply = echo(0, 7, 300, 64);
         assert_eq!(parse(&reply, 0), Some((7, 300)));
         assert_eq!(parse(&reply, 8), None);

@@ -802,7 +802,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_day_changes_no_decision() {
+    fn a_later_start_changes_no_decision() {
         // 2^32 ticks are 4398 s. Starts that are a whole number of ticks apart give the same
         // verdicts.
         let verdicts_from = |start: u64| {

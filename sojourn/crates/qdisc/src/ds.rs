@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn written_text_reads_back() {
+    fn fields_convert_to_ecn_and_back() {
         for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce] {
             assert_eq!(DsField::from(ecn).ecn(), ecn);
         }

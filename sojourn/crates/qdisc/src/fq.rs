@@ -659,7 +659,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_that_would_expire_at_the_same_tick_is_not_rearmed() {
+    fn a_timer_that_may_expire_soon_enough_is_not_set_again() {
         let mut alarm = Alarm { slack: 10, set_for: 0 };
         assert_eq!(alarm.set(100, 50), 110);
         // A timer set for 100 may expire until 110, and one set for 95 at 105 or later.

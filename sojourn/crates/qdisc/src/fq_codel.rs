@@ -753,7 +753,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_at_the_limit_do_not_count_in_the_first_drop_rate() {
+    fn drops_at_the_limit_do_not_count_in_the_first_dropping_state() {
         // Linux resumes the old count only if the last dropping state is less than 16 intervals
         // ago. There was none.
         let mut q =

@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_acks_in_a_queue_does_not_change_what_they_report() {
+    fn an_ack_reaches_its_queue_even_if_other_packets_leave_first() {
         // Records the ACK it sees, and returns each packet at once.
         #[derive(Default)]
         struct Recorder(Option<AckView>, Vec<Packet<u32>>);

@@ -414,7 +414,7 @@ fn gred_s_line_stands_for_its_virtual_queues_and_filters() {
 }
 
 #[test]
-fn the_kernel_gets_a_shaper_s_sizes_in_bytes() {
+fn options_below_a_shaper_are_packed_as_netlink_bytes() {
     let pie = parse("pie target 20ms limit 300 ecn").packed_options().expect("in bytes");
     // struct nlattr for each: length, number, value.
     let expected: &[u16] = &[

@@ -324,7 +324,7 @@ fn no_source_locks_the_others_out() {
 }
 
 #[test]
-fn impossible_loads_are_refused_with_a_hint() {
+fn wrong_requests_about_loads_are_refused() {
     serving(Caps::default(), |address| {
         let (mut connection, token) = Connection::hello(address);
         assert!(refusal(&connection.ask(json!({"do": "go", "load": 9}))).contains("no load 9"));

@@ -503,7 +503,7 @@ fn if_a_drop_uses_up_the_turn_the_next_flow_s_packet_leaves() {
 }
 
 #[test]
-fn received_packets_may_wait_for_two_packets_of_each_flow() {
+fn with_ingress_packets_may_wait_for_two_packets_of_each_flow() {
     // Eight flows with three half packets each wait 14.5 ms. Two full packets of each take 19.4 ms,
     // one takes 9.7 ms.
     let dropped = |ingress| {

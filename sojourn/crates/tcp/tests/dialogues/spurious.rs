@@ -347,7 +347,7 @@ fn after_an_ecn_echo_nothing_is_given_back() {
 }
 
 #[test]
-fn a_sender_without_f_rto_retransmits_everything_after_a_timeout() {
+fn a_sender_that_does_not_detect_spurious_timeouts_retransmits_everything() {
     // The same stall without any of these mechanisms: nine of ten segments are sent twice in vain.
     play(
         &room(10, believing()),
