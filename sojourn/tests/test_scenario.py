@@ -1507,7 +1507,7 @@ def test_a_scenario_made_in_python_is_checked_alike() -> None:
         Scenario.from_document({**document, "flow": [{"kind": "ping", "rtt": "1 ms"}]})
 
 
-def test_flows_stop_one_by_one_at_drawn_times() -> None:
+def test_flows_stop_one_by_one_at_spread_times() -> None:
     text = """
 title = "t"
 duration = "10 s"

@@ -1,10 +1,10 @@
 //! Writes tables as Parquet, in memory: the files of a Run folder.
 //!
-//! A column is Int64, Float64 or String, whatever its width in an engine, and each may be null
-//! (`tables` has an engine's missing value). Names of links, flows and causes are written out, as a
-//! dictionary. The same table gives the same bytes.
+//! A column is Int64, Float64 or String, whatever its width in an engine. Any value may be null;
+//! `tables` declares how an engine encodes a missing value. Names of links, flows and causes are
+//! written out, as a dictionary. The same table gives the same bytes.
 //!
-//! A seed of ten seconds has eleven tables of some hundred rows and a hundred columns, so the cost
+//! A run of ten seconds has eleven tables of some hundred rows and a hundred columns, so the cost
 //! of a column matters rather than the cost of a row. Whole numbers are delta-encoded (times grow
 //! evenly, most counters little), which shrinks short columns as much as zstd does. A zstd context,
 //! one for each column, costs more than the encoding of a thousand values. So only columns of more

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 use tables::{Column, Table};
 
-/// The bytes of each value, and its type as a typed array's word.
+/// The type of the column's values, by its name in the page, and their bytes.
 fn words(column: &Column) -> (&'static str, Vec<u8>) {
     fn each<T: Copy, const N: usize>(values: &[T], bytes: impl Fn(T) -> [u8; N]) -> Vec<u8> {
         values.iter().flat_map(|value| bytes(*value)).collect()

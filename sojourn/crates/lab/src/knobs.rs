@@ -60,7 +60,7 @@ pub fn of(document: &Table) -> Vec<Knob> {
     knobs
 }
 
-/// Visits every value below a table that is not a table: its dotted key, its own key, its place.
+/// Visits each value in a table and in its inner tables: its dotted key, its own key, its place.
 fn walk(table: &Table, path: &str, of: &str, see: &mut impl FnMut(&str, &str, &str, &Value)) {
     for (name, value) in table.iter().filter(|(name, _)| !NO_KNOBS.contains(name)) {
         let key = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };

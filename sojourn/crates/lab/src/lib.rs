@@ -1,9 +1,9 @@
 //! The core for a page in a browser: takes a request in JSON and returns an answer in bytes.
 //!
-//! A `Worker` of the browser owns one `Lab`. The page sends a `Request`. It parses a text (`read`),
-//! changes one quantity in a text (`knobs`), or continues a run by a slice (`running`). Between
-//! slices the page can show progress and cancel the run. Answers are JSON; tables are numbers for
-//! typed arrays (`columns`).
+//! A `Worker` of the browser owns one `Lab`. A `Request` of the page asks it to parse a text
+//! (`read`), to change one quantity in a text (`knobs`), or to continue a run by a slice
+//! (`running`). Between slices the page can show progress and cancel the run. Answers are JSON;
+//! tables are numbers for typed arrays (`columns`).
 //!
 //! This crate decides nothing itself: the language is crates/scenario's, numbers are
 //! crates/metrics', the run is crates/sim's. The tables of a run are those of the native engine,
@@ -104,7 +104,7 @@ fn turned(text: Result<String, String>) -> Value {
 }
 
 fn nothing_runs() -> Vec<u8> {
-    json_bytes(&json!({ "refused": "nothing runs" }))
+    json_bytes(&json!({ "refused": "no run is in progress" }))
 }
 
 fn json_bytes(value: &Value) -> Vec<u8> {
@@ -120,8 +120,7 @@ fn plain(value: &metrics::Value) -> Value {
         metrics::Value::Text(text) => json!(text),
         metrics::Value::List(values) => values.iter().map(plain).collect(),
         metrics::Value::Object(entries) => {
-            // Extended, not collected: collecting would sort first, with code that the page would
-            // contain.
+            // `extend`, because `collect` would sort first, and the page would contain that code.
             let mut object = serde_json::Map::new();
             object.extend(entries.iter().map(|(name, value)| (name.clone(), plain(value))));
             Value::Object(object)
