@@ -45,8 +45,8 @@ class Server:
         """
 
     def stop(self) -> None:
-        """Ends `run` within half a second, or as soon as it is called. May be called from any
-        thread, any number of times; the server can't be started again."""
+        """Ends `run` within half a second; a later `run` returns at once. May be called from any
+        thread, any number of times. The server can't be started again."""
 
 def measure(
     plan_json: str,
@@ -83,15 +83,15 @@ class RpmServer:
     def __new__(cls, options_json: str) -> Self: ...
     @property
     def addresses(self) -> list[tuple[str, int]]:
-        """The addresses that it listens at: (address, port)."""
+        """The addresses at which it listens: (address, port)."""
 
     @property
     def certificate(self) -> str | None:
         """Its certificate as PEM, if it was made at start."""
 
     def served(self) -> dict[str, int]:
-        """Counts: connections (open now), accepted, refused (the accepted ones above the limit),
-        requests, sent_bytes, received_bytes."""
+        """Counts: connections (open now), accepted, refused (accepted, but closed because of the
+        limit), requests, sent_bytes, received_bytes."""
 
     def run(self, seconds: float | None = None, tell: Callable[[str], None] | None = None) -> None:
         """Waits until `stop` or for `seconds`, the GIL released. `tell` is called with a line when
@@ -120,7 +120,7 @@ def measure_rpm(
     """
 
 LOSSES: list[str]
-"""Reasons why a probe has no reply; a Prober's column `loss` has indices of it."""
+"""Reasons why a probe has no reply. A Prober's column `loss` has indices of this list."""
 
 @final
 class Prober:
@@ -147,8 +147,8 @@ class Prober:
         identifier: int = 1,
     ) -> Self: ...
     def take(self) -> dict[str, NDArray[np.int64]]:
-        """The samples that were answered or lost since the last call, in that order, as columns of
-        equal length.
+        """The samples that were answered or lost since the last call, in the order of these events,
+        as columns of equal length.
 
         `target` (index), `sequence`, `sent_ns` (CLOCK_MONOTONIC, as `time.monotonic_ns()`),
         `lateness_ns` (sent after its slot), `rtt_ns` (-1: lost), `turned_ns` (on the far end's

@@ -1,5 +1,5 @@
-"""Names and defaults that the verbs of live lines share with the modules. `--help` needs it, so it
-imports next to nothing."""
+"""Names and defaults that the verbs of live lines share with the modules. It imports almost
+nothing, because `--help` needs it."""
 
 from __future__ import annotations
 

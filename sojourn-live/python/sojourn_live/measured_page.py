@@ -22,7 +22,7 @@ from sojourn_live.measure.peers import PeerView
 
 class Page:
     """The findings of these measurements, and the changes from the first to each of the others.
-    Runs of peers that watched the first are shown but not compared with it."""
+    Runs of peers that watched the first one are shown, but they are not compared with it."""
 
     def __init__(self, runs: Sequence[Run], labels: Sequence[str]) -> None:
         watched = peers.watching(runs)

@@ -33,7 +33,7 @@ WIDTHS = (19, 7, 13, 11, 8, 11, 9, 5)
 MeasuresInto = Callable[[Path], "MeasurementOutcome"]
 """Measures into this folder, or into the first unused one of folder-2, folder-3, ..."""
 NAP_S = 30.0
-"""The longest sleep, so that a clock step or a suspension of the host is noticed this soon."""
+"""The longest sleep. A clock step or a suspension of the host is noticed within this time."""
 
 
 def header() -> str:

@@ -25,9 +25,9 @@ USUAL_NS = 24 * 3600 * 10**9
 PROBES_A_COLUMN = 3
 """The least number of probes in a column."""
 PROBES_S = 600
-"""A graph of at most this span also shows single probes."""
+"""A graph of this span or a shorter one also shows single probes."""
 SHOWN_EVENTS = ("suspended", "step", "stood still")
-"""Events that the graph shows, because they make the data look strange."""
+"""The events that the graph shows. They explain data that look strange."""
 REMARKS = 40
 
 
@@ -68,7 +68,7 @@ def graph(
     """Draw a monitor's recording: RTTs, losses, and the interface's traffic.
 
     DB is a file of `sojourn monitor`, which may still be running. Days and months are drawn from
-    roll-ups that keep whole distributions: the median of an hour is that hour's own.
+    roll-ups that keep whole distributions, so the median of an hour is that of all its probes.
 
     \b
     sojourn graph monitor.db --last 1h -o hour.png
@@ -197,8 +197,8 @@ def _when(seconds: float, zone: datetime.tzinfo) -> str:
 def _column_s(
     reader: Reader, start_s: float, end_s: float, interval_s: float = 0.0
 ) -> tuple[int, int]:
-    """The width of a column, and the width of the roll-ups that it sums, s. A column without a
-    probe is drawn as a gap, so each is wide enough for `PROBES_A_COLUMN`."""
+    """The width of a column, and the width of the roll-ups that it sums, s. Because a column
+    without a probe is drawn as a gap, a column is wide enough for `PROBES_A_COLUMN` probes."""
     wanted = max((end_s - start_s) / MOST_COLUMNS, PROBES_A_COLUMN * interval_s)
     column = next((width for width in COLUMNS_S if width >= wanted), COLUMNS_S[-1])
     width = reader.width(start_s, column)
@@ -249,7 +249,7 @@ def _carried(reader: Reader, start_s: float, end_s: float) -> list[Carried]:
         if traffic.t_s.size == 0:
             continue
         at = (traffic.t_s - first) // column
-        # 8000 bytes/ns is the factor to Mbit/s; a column that was not measured is 0/0.
+        # One byte per ns is 8000 Mbit/s. A column that was not measured is 0/0.
         measured_ns = np.bincount(at, traffic.measured_ns, minlength=count)
         with np.errstate(invalid="ignore"):
             down, up = (

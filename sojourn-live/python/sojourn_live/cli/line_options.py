@@ -1,5 +1,5 @@
-"""Options that several verbs of live lines take: a server, the load on a line, the addresses that
-our servers listen at."""
+"""Options that several verbs of live lines take: a server, the load on a line, the addresses at
+which our servers listen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from sojourn.cli.options import option
 from sojourn_live.defaults import PORT, Caps
 
 LEAST_SECRET = 8
-"""Characters. Whoever captures a proof can try guesses against it offline."""
+"""The fewest characters of a secret. Somebody who captures a client's proof can try guesses against
+it offline."""
 
 
 def _secret(_context: click.Context, _parameter: click.Parameter, given: str) -> str:
@@ -146,7 +147,7 @@ def _size(given: str) -> int:
 
 @dataclass(frozen=True)
 class ListenOptions:
-    """The addresses that a server of ours listens at, and how long it runs."""
+    """The addresses at which a server of ours listens, and how long it runs."""
 
     bind: tuple[str, ...] = option(
         "--bind",
@@ -161,7 +162,7 @@ class ListenOptions:
         default=PORT,
         show_default=True,
         metavar="N",
-        help="TCP and UDP; 0: any.",
+        help="The port, for TCP and UDP; 0: any free port.",
     )
     span: int | None = option(
         "--for",

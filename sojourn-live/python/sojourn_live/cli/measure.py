@@ -120,7 +120,7 @@ class ResultOptions:
     fail_above: str | None = options.option(
         "--fail-above",
         metavar="TIME",
-        help="Exit with 1 if a load adds more than this to the idle RTT at the 95th percentile, or if that is not known: 100ms.",
+        help="Exit with 1 if a load adds more than this to the idle RTT at the 95th percentile, or if the added delay is not known: 100ms.",
     )
 
 
@@ -343,7 +343,7 @@ def _measured(plan: SessionPlan, how: MeasurementSettings, quiet: bool) -> Measu
         report = _reporter(show, how.repeats)
 
         def reached(repeat: int, now_ns: int, whole_ns: int, phase: str) -> bool:
-            # At 0 the server has not granted the session yet.
+            # At time 0 the server has not granted the session yet.
             nonlocal began
             if now_ns > 0 and not began:
                 work.say(

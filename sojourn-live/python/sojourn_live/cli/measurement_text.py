@@ -47,8 +47,8 @@ def text_of(found: Findings) -> str:
 
 
 def next_steps(found: Findings) -> str:
-    """Commands that simulate cures for the measured rates and that set up a shaper; "" unless both
-    rates were measured.
+    """Two commands: one tries queue disciplines on a line of the measured rates in the simulator,
+    the other sets up a shaper. "" unless both rates were measured.
 
     The goodput is about 95 % of the line's rate, so it is a usable rate for a shaper.
     """

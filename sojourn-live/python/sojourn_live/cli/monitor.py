@@ -132,7 +132,8 @@ def monitor(
         show = stack.enter_context(_display(talk.quiet))
         began = time.monotonic()
         while not ended.is_set() and (seconds is None or time.monotonic() - began < seconds):
-            # Steps run just after each half second, so that a second's traffic is read at its end.
+            # Steps run just after each half second, so that the traffic of a second is read just
+            # after it ends.
             wait = STEP_S - time.time() % STEP_S + 0.01
             if seconds is not None:
                 wait = min(wait, max(began + seconds - time.monotonic(), 0))

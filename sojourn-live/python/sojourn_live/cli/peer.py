@@ -1,4 +1,4 @@
-"""`sojourn peer`: compares a measurement with another host's measurement at the same time."""
+"""`sojourn peer`: compares a measurement with one that another host made at the same time."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 def peer(ours: Path, peer: Path, as_json: bool) -> None:
     """Distinguish a queue of our own (Wi-Fi) from one on the path that a peer shares.
 
-    OURS is a measurement. PEER is a measurement of another host near us with the same server, at
-    the same time, without load: a Run, or the .json of sojourn-probe. Start it at the peer a moment
-    before ours:
+    OURS is a measurement. PEER is a measurement that another host near us made at the same time
+    with the same server, without load: a Run, or the .json of sojourn-probe. Start it on the peer a
+    moment before ours:
 
     \b
     sojourn-probe measure HOST --phase idle --idle 90s --ping udp -o peer.json

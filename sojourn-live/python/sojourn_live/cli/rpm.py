@@ -179,7 +179,7 @@ class TrustOptions:
         "--ca",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Trust this certificate, PEM: the server's own or its signer's.",
+        help="Trust this certificate, PEM: the server's own or that of its signer.",
     )
 
 
@@ -281,7 +281,7 @@ def _reporter(show: work.Show, plan: RpmPlan) -> RpmProgress:
         words = stages[phase]
         if phase > 0:
             words += f", {text.number(bps / 1e6)} Mbit/s, until {waits_for} is stable"
-        # The share is of the longest that a stage may take. Most stages are stable and end sooner.
+        # The share refers to the longest possible stage. Most stages become stable and end sooner.
         done = max(phase - 1, 0) + min(intervals / per_stage, 1.0) * (phase > 0)
         show(work.Step(words, done / len(plan.stages)))
         return True

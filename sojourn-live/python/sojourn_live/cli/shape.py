@@ -54,7 +54,7 @@ class ApplyOptions:
     type=click.Choice(["tc", "sqm", "mikrotik"]),
     default="tc",
     show_default=True,
-    help="Print for tc on this host, or for another router: OpenWrt's SQM, MikroTik's RouterOS 7. IFACE is that router's.",
+    help="Print the configuration for tc on this host, or for another router: OpenWrt's SQM, MikroTik's RouterOS 7. IFACE is then an interface of that router.",
 )
 @click.option("--confirm", is_flag=True, help="Keep the applied shaper.")
 @click.option("--undo", is_flag=True, help="Restore the former state of IFACE.")
@@ -130,7 +130,7 @@ def shape(
 def wanted_of(
     shaper: options.ShaperOptions, rate: options.RateOptions | None = None
 ) -> WantedShape:
-    """The wanted shaper from the options; with `rate` None it has no rates yet."""
+    """The wanted shaper from the options. If `rate` is None, it has no rates yet."""
     from sojourn.linux.operations import WantedShape
 
     if not shaper.qdisc.strip():
@@ -290,8 +290,8 @@ def _notes(planned: ShapePlan) -> None:
 
 
 def _note_unfinished(interface: str) -> None:
-    """Prints a note for each shaper, here or on another interface, that nobody watches any more,
-    and for a rollback of this one."""
+    """Prints a note for each unconfirmed shaper, on this interface or another, whose watchdog has
+    ended, and for a rollback on this interface."""
     from sojourn_live.shape import journal
 
     for name in (interface, *journal.others(interface)):

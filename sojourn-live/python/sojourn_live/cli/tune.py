@@ -24,14 +24,18 @@ if TYPE_CHECKING:
 @click.argument("interface", metavar="IFACE")
 @click.argument("host", metavar="HOST")
 @click.option(
-    "--up", "directions", flag_value="up", multiple=True, help="Tune the direction IFACE sends in."
+    "--up",
+    "directions",
+    flag_value="up",
+    multiple=True,
+    help="Tune the direction in which IFACE sends.",
 )
 @click.option(
     "--down",
     "directions",
     flag_value="down",
     multiple=True,
-    help="Tune the direction IFACE receives in. [default: both, in turn]",
+    help="Tune the direction in which IFACE receives. [default: both, in turn]",
 )
 @click.option(
     "--target-p95",
@@ -55,7 +59,7 @@ if TYPE_CHECKING:
     repeats={
         "default": 3,
         "type": click.IntRange(1, 100),
-        "help": "Tries of each rate; the rates take turns.",
+        "help": "Tries of each rate; the rates are tried in turn.",
     },
 )
 @options.block(line_options.ServerOptions)

@@ -1,6 +1,6 @@
 """A flent file as a Run: an idle phase, the load, an idle phase.
 
-Pings, streams and qdiscs of any test are imported. A note names the other series.
+The pings, streams and qdiscs of any test are imported. A note names the other series.
 
     `Ping (ms) ..`, `VoIP` of irtt    a target of probes
     `TCP ..`, `SCTP ..`               a stream; without a direction in its name it is an upload, as
@@ -50,17 +50,19 @@ from sojourn_live.flent import load
 from sojourn_live.flent.form import DELAY_S, MSS, STEP_S, S
 
 MOST_S, MOST_MS, MOST_MBPS, MOST_COUNT = 1e6, 1e7, 1e6, 1e15
-"""Bounds of a time of a series, an RTT, a goodput and a counter."""
+"""Bounds of a series' times, of an RTT, of a goodput and of a counter."""
 MOST_NAMED = 8
 """The most series that a note names."""
 GRID_S = 0.1
 """Time between two samples of a stream, as in our own sessions."""
 EARLY_S = 1.0
-"""A load that begins this much before the end of flent's DELAY does not wait for that delay."""
+"""A load that begins earlier than this before the end of flent's DELAY belongs to a test without
+idle time."""
 UNSAMPLED_STEPS = 1.5
-"""The most STEP_SIZEs that a stream may lack at either end of the load."""
+"""A stream's samples may end this many STEP_SIZEs before the load's end, or begin as much after its
+start: the stream is then continued to it."""
 LONGEST_S = 36_000
-"""A stream that lasts longer is refused."""
+"""The longest duration of a stream, s."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class FlentMeasurement:
     fingerprint: str
 
     def run(self, _content: Content, settings: MeasurementSettings | None = None) -> Run:
-        """The Run of it, engine "flent"."""
+        """The Run of the measurement, with the engine "flent"."""
         run = create(
             self.title,
             self.version,
@@ -89,7 +91,7 @@ class FlentMeasurement:
 
 
 def read(path: Path, how: MeasurementSettings | None = None) -> Run:
-    """A flent file as a Run, engine "flent"."""
+    """A flent file as a Run, with the engine "flent"."""
     content = open_file(path)
     return measurement(content).run(content, how)
 
@@ -162,7 +164,7 @@ class _Doubts:
     """Impossible values. They are left out, and a note has their number."""
 
     counts: dict[tuple[str, str], int] = field(default_factory=dict)
-    """By series and quantity."""
+    """The number of impossible values by series and quantity."""
     firsts: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def number(
@@ -260,8 +262,8 @@ def _step(metadata: Json) -> float:
 
 
 def _check_times(file: Json, x: Floats) -> None:
-    """Refuses a file without raw values whose columns are not one `STEP_SIZE` apart: the columns of
-    flent's tests of iterations have the numbers of iterations instead of times."""
+    """Refuses a file without raw values whose x values are not one `STEP_SIZE` apart: in flent's
+    tests that iterate, x is the number of the iteration and not a time."""
     if any(file["raw_values"].values()) or x.size < 2:
         return
     step = _step(file["metadata"])
@@ -292,8 +294,8 @@ def _session(file: Json) -> tuple[Tables, ImportedFacts]:
     lab = metadata.get("LAB") or {}
     ours = _is_ours(metadata)
     pinged = {name: _pinged(name, points[name], doubts, ours=ours) for name in what.pings}
-    # The verdict uses the first target. Prefer one whose losses are known, then one that is not a
-    # mean over netperf's requests.
+    # The verdict uses the first target. A target whose losses are known comes first, then one whose
+    # RTTs are not means over netperf's requests.
     pings = sorted(
         what.pings, key=lambda name: 0 if pinged[name].losses_known else 1 + ("ICMP" not in name)
     )
@@ -452,9 +454,9 @@ def _phases_in(
 
 
 def _load_span(length: float, curves: Sequence[_Curve]) -> tuple[float, float]:
-    """Start and end of the load on flent's axis. It starts with the first stream: after `DELAY_S`,
-    or at once in tests without idle time (`tcp_2up_square`). It lasts for LENGTH, or as long as the
-    streams if they exceed it by more than `EARLY_S`."""
+    """Start and end of the load on flent's axis. The load starts with the first stream: after
+    `DELAY_S`, or at once in tests without idle time (`tcp_2up_square`). It lasts for LENGTH, or as
+    long as the streams if they exceed LENGTH by more than `EARLY_S`."""
     sampled = [curve.t for curve in curves if curve.t.size > 1]
     began = min((t[0] for t in sampled), default=DELAY_S)
     ended = max((t[-1] for t in sampled), default=0.0)
@@ -483,8 +485,8 @@ class _Curve:
     """Retransmissions of the whole stream; NaN: not known."""
 
     def on_grid(self, start_s: float, end_s: float, reach_s: float) -> _Curve:
-        """The curve at multiples of `GRID_S` from `start_s`, from the last one before the stream
-        began to the first one after it ended."""
+        """The curve at multiples of `GRID_S` after `start_s`, from the last multiple before the
+        stream began to the first one after it ended."""
         t, delivered = self._reaching(start_s, end_s, reach_s)
         if t[-1] - t[0] > LONGEST_S:
             raise ValueError(f"a stream lasts longer than {LONGEST_S} s")
@@ -495,8 +497,8 @@ class _Curve:
         return dataclasses.replace(self, t=grid, delivered=np.interp(grid, t, delivered))
 
     def _reaching(self, start_s: float, end_s: float, reach_s: float) -> tuple[Floats, Floats]:
-        """The curve, continued at the stream's mean rate to the ends of the load if they are at
-        most `reach_s` away. netperf reports no partial intervals there."""
+        """The curve, continued at the stream's mean rate to the start and the end of the load, if
+        these are at most `reach_s` away: netperf reports no partial intervals."""
         t, delivered = self.t, self.delivered
         mean = delivered[-1] / max(t[-1] - t[0], 1e-9)
         early, late = t[0] - start_s, end_s - t[-1]
@@ -564,7 +566,7 @@ def _curve(
         if not t:
             t, delivered = [at - took], [0.0]
         elif at - took - t[-1] > took / 2:
-            # flent dropped samples here: nothing is known to have arrived in this hole.
+            # flent dropped samples here. Data is not known to have arrived in this gap.
             t.append(at - took)
             delivered.append(delivered[-1])
         delivered.append(delivered[-1] + mbps * took * 1e6 / 8)
@@ -639,18 +641,19 @@ def _pinged(name: str, points: Sequence[Json], doubts: _Doubts, *, ours: bool) -
 
 
 SEQUENCE = 2**16
-"""ICMP sequence numbers are modulo this."""
+"""ICMP sequence numbers begin again at 0 after this many."""
 
 
 def _with_gaps(answered: Sequence[Ping]) -> list[Ping]:
-    """Numbers missing between the first and the last answer are lost probes, sent evenly spaced
-    between their neighbours. The first of duplicate answers counts."""
+    """All probes. A number that is missing between the first and the last answer is a lost probe;
+    lost probes are placed evenly between their neighbours. The first of duplicate answers
+    counts."""
     numbered: dict[int, Ping] = {}
     highest = None
     for ping in answered:
         seq = ping.seq
         if highest is not None:
-            # The number closest to the highest so far that is the same modulo 2^16.
+            # Of all numbers that are `seq` modulo 2^16, the one closest to the highest so far.
             seq += round((highest - seq) / SEQUENCE) * SEQUENCE
         highest = seq if highest is None else max(highest, seq)
         numbered.setdefault(seq, dataclasses.replace(ping, seq=seq))

@@ -112,7 +112,7 @@ def began(raw: Json) -> tuple[float, bool]:
 
 
 def _first(values: Mapping[str, list[Json]]) -> float | None:
-    """The earliest time of raw values, which are seconds since 1970 in any time zone."""
+    """The earliest time of the raw values. These are seconds since 1970 whatever the time zone."""
     return min(
         (float(point["t"]) for points in values.values() for point in points if "t" in point),
         default=None,

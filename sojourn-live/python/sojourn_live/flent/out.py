@@ -1,9 +1,8 @@
 """A phase of one repeat as a flent file.
 
-flent's files have five idle seconds on either side of the load. These are the last five seconds of
-the idle phase before it and the first five of the one after it, moved to where flent expects them.
-Without such a phase that side is empty. The test's name decides which of flent's plots open the
-file:
+flent's files have five idle seconds on either side of the load. They are filled with the last five
+seconds of the idle phase before the load and the first five of the idle phase after it. If there is
+no such phase, that side is empty. The test's name decides which of flent's plots open the file:
 
     download, upload    tcp_ndown, tcp_nup: series `TCP download::1` .., their avg, sum and fairness
     both                rrul_be with four streams each way (`TCP upload BE` .. `BE4`), else
@@ -46,9 +45,9 @@ class FlentChoice:
     """The part of a Run to export, and the flent test whose name the file gets."""
 
     phase: str | None = None
-    """None: the first finished phase of both, upload, download."""
+    """The phase; None: the first finished one of both, upload, download."""
     seed: int | None = None
-    """None: the first seed."""
+    """The seed; None: the first one."""
     test: str = "auto"
 
 
@@ -170,7 +169,7 @@ def _spans(phases: Sequence[Phase], load: Phase, start_s: float) -> list[_Span]:
 
 @dataclass(frozen=True)
 class _Window:
-    """The exported spans and their place on flent's axis."""
+    """The exported spans and their positions on flent's axis."""
 
     start_s: float
     """The time of x = 0 on the seed's clock."""
@@ -201,7 +200,8 @@ class _Window:
         ]
 
     def epoch(self, x_s: float) -> float:
-        """A time of flent's axis as the file has it: the time of day to the microsecond."""
+        """A time of flent's axis as the time of day, to the microsecond, which is its form in the
+        file."""
         return round(self.epoch_s + self.start_s + x_s, 6)
 
 
@@ -293,7 +293,7 @@ def _facts(run: Run, seed: int) -> MeasurementFacts:
 
 
 def _add_pings(series: _Series, run: Run, part: Part, test: str, window: _Window) -> dict[str, str]:
-    """Adds the pings of all targets; those to the server get the names that the test's plots look
+    """Adds the pings of all targets. Pings to the server get the names that the test's plots look
     for. Returns the target of each series."""
     facts = _facts(run, part.seed)
     probes = {probe["name"]: probe for probe in facts["probes"]} if "probes" in facts else {}
@@ -374,7 +374,8 @@ def _add_streams(series: _Series, part: Part, test: str, window: _Window) -> Non
             tail = f" BE::{number}" if test == "rrul_be_nflows" else f"::{number}"
         name = f"TCP {WORD[stream.direction]}{tail}"
         names[stream.direction].append(name)
-        # All samples of the load are exported: the last one, at its end, covers the time before it.
+        # All samples of the load are exported. The last sample, at the load's end, covers the time
+        # before it.
         x = stream.t_s - window.start_s
         took = np.diff(np.concatenate(([part.phase.start_ns / S], stream.t_s)))
         raw: list[Json] = []

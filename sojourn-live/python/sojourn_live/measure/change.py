@@ -1,8 +1,8 @@
 """Before and after: what changed from one measurement to another, with intervals. Pure.
 
-Phases that both measurements have are compared. For a load these are the goodput, and the median
-and the 95th percentile of the RTT less the median idle RTT. For the idle line it is the median RTT.
-Runs without phases, such as a simulator's, are compared by their RTT after the warm-up.
+Phases that both measurements have are compared. A load is compared by its goodput, and by the
+median and the 95th percentile of the RTT less the median idle RTT. The idle line is compared by its
+median RTT. Runs without phases, such as a simulator's, are compared by their RTT after the warm-up.
 
 A change is significant if its 95 % interval excludes zero and it is large enough to matter to a
 person (`LEAST_MS`, `LEAST_SHARE`). The second condition is needed because with enough samples any
@@ -81,8 +81,8 @@ class BeforeAfter:
 
     @property
     def headline(self) -> Change | None:
-        """The change that the verdict begins with. Among the changes of the 95th percentile of the
-        delay under load, it is the one with the largest value before or after."""
+        """The change with which the verdict begins: of the changes of the added delay's 95th
+        percentile, the one with the largest value before or after."""
         delays = [change for change in self.changes if change.what in (ADDED_P95, RTT_P95)]
         known = [change for change in delays if not math.isnan(change.difference.value)]
         return max(known, key=lambda change: max(change.before, change.after), default=None)

@@ -33,9 +33,9 @@ from sojourn_live.measure.phases import IDLE, WHOLE, Cut, Part, cut
 from sojourn_live.outputs import FindingsNumbers
 
 HEADERS = {4: 14 + 20 + 32, 6: 14 + 40 + 32}
-"""By IP version: bytes of Ethernet, IP, and TCP with timestamps before a segment's payload."""
+"""By IP version: the bytes of the headers of Ethernet, IP, and TCP with timestamps."""
 SEGMENT = 1448
-"""Payload of a full segment on Ethernet, bytes, where it is not known."""
+"""The payload of a full segment, bytes, if the measurement does not have it: that of Ethernet."""
 RISES = 0.5
 """A target shares a queue with the farthest target if its delay rises by at least this share of the
 farthest one's."""
@@ -98,8 +98,8 @@ class Buffer:
     bytes: float
     mbps: float
     overflowed: bool | None
-    """Whether TCP retransmitted in this phase, which shows that the queue was full. If not, the
-    buffer may be deeper. None: not known."""
+    """Whether TCP retransmitted in this phase, which shows that the queue was full. If it did not,
+    the buffer may be deeper than the standing queue. None: not known."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Grade:
-    """The result of a score: a letter or class ("": none), and the number behind it (NaN: none)."""
+    """The result of a score: a letter or class ("": none), and the number from which it follows
+    (NaN: none)."""
 
     word: str
     number: float = math.nan
@@ -126,7 +127,7 @@ class Grade:
 
 @dataclass(frozen=True)
 class Score:
-    """One score, for the whole measurement, for each load, or both."""
+    """One score: its grade for the whole measurement, its grades for single loads, or both."""
 
     name: str
     overall: Grade | None
@@ -161,7 +162,7 @@ class Findings:
 
     @property
     def worst(self) -> PhaseRow | None:
-        """The load that adds most at the 95th percentile."""
+        """The load that adds the most delay at the 95th percentile."""
         known = [
             row
             for row in self.rows
@@ -173,8 +174,8 @@ class Findings:
 
     @property
     def induced_p95_ms(self) -> float:
-        """The most that a load adds at the 95th percentile, ms. `--fail-above` compares it. NaN:
-        not known."""
+        """The most delay that a load adds at the 95th percentile, ms: the number that
+        `--fail-above` bounds. NaN: not known."""
         worst = self.worst
         return (
             worst.induced.p95.value if worst is not None and worst.induced is not None else math.nan
@@ -298,15 +299,15 @@ def _percentile(part: Part, target: str | None, q: float) -> float:
 
 
 def buffers(whole: Cut) -> list[Buffer]:
-    """The standing queue of each direction that had a phase of its own. If there was only a phase
-    of both, the one-way parts distinguish the directions."""
+    """The standing queue of each direction that was loaded alone in a phase. If both directions
+    were only loaded together, the one-way delays distinguish them."""
     if whole.target is None:
         return []
     rtts = [part.pings[whole.target].answered for part in whole.parts]
     rtts = [each for each in rtts if each.size]
     if not rtts:
         return []
-    # The least RTT of all phases is that of empty queues.
+    # The least RTT of all phases is taken for the RTT through empty queues.
     base = float(np.concatenate(rtts).min())
     found = []
     for direction, kind in (("down", "download"), ("up", "upload")):
@@ -349,7 +350,7 @@ def _wire(whole: Cut, direction: str) -> float:
     ]
     segments = sent = 0
     version = 4
-    # Other engines count other bytes as sent.
+    # Runs of other engines count other bytes as sent.
     for seed in run.seeds if run.meta.engine == ENGINE else ():
         totals = run.table("flows", seed).filter(
             pl.col("flow").is_in(names) & (pl.col("sent_bytes") > 0)
@@ -385,7 +386,7 @@ def _overflowed(parts: Sequence[Part], direction: str) -> bool | None:
 
 
 def _standing(rtt: Floats) -> float:
-    """The largest running median of three: 20, 180, 20, 90, 95, 92 is 92."""
+    """The largest running median of three. For 20, 180, 20, 90, 95, 92 it is 92."""
     if rtt.size < 3:
         return float(rtt.max()) if rtt.size else math.nan
     return float(np.median(np.lib.stride_tricks.sliding_window_view(rtt, 3), axis=1).max())
@@ -425,7 +426,7 @@ def one_path(run: Run) -> bool:
 
 def places(whole: Cut) -> list[Place]:
     """The place of each load's queue, if several targets show it. A load in both directions has two
-    queues, so it is used only if neither direction was measured alone."""
+    queues, so such a load is used only if neither direction was measured alone."""
     if whole.idle is None:
         return []
     idle = {
@@ -553,8 +554,8 @@ def _rpms(whole: Cut, names: Sequence[str]) -> list[Score]:
     for loaded ones.
 
     A new connection takes a round trip for TCP and one for its GET. The draft allows the smoothed
-    RTT where no GET can be sent on the load's connections (§4.2). These contain no server time, so
-    the RPMs are upper bounds.
+    RTT where no GET can be sent on the load's connections (§4.2). Echoes and smoothed RTTs contain
+    no time of an HTTP server, so the RPMs are upper bounds.
     """
     formulas: dict[str, tuple[float, Callable[[Floats, Floats], float], str]] = {
         "RPM, draft-09": (

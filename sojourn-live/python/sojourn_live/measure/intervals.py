@@ -1,9 +1,9 @@
 """95 % intervals for numbers of a measurement: over repeats, or over blocks of time within one.
 Pure.
 
-Successive RTTs are correlated, because a queue fills and drains over seconds. A hundred RTTs are
-worth fewer independent ones, and the textbook's interval would be far too narrow. There are two
-methods:
+Successive RTTs are correlated, because a queue fills and drains over seconds. A hundred such RTTs
+tell less than a hundred independent ones, so the usual interval would be far too narrow. There are
+two methods:
 
     repeats   each repeat is one independent number. Their mean has Student's t interval. The
               difference of two measurements has Welch's interval. If the repeats were interleaved
@@ -35,16 +35,19 @@ Statistic = Callable[[Floats], Floats]
 """A function of samples, over the last axis."""
 
 LEAST_REPEATS = 3
-"""Repeats are the unit from this number on. Two would have a t of 12.7."""
+"""With at least this many repeats, the interval is over repeats. With two, Student's t would be
+12.7."""
 RESAMPLES = 2000
 SEED = 0x50_0A
-"""Fixed, so that the same samples give the same interval."""
+"""The seed of the bootstrap. It is fixed, so that the same samples give the same interval."""
 MOST_DRAWN = 20_000_000
-"""Numbers drawn in all. A long measurement has fewer resamplings instead of taking longer."""
+"""The most numbers drawn in total. A long measurement has fewer resamplings, so it does not take
+longer."""
 AT_ONCE = 2_000_000
-"""Numbers drawn that are in memory at once."""
+"""The most drawn numbers in memory at once."""
 LEAST_BLOCKS = 3
-"""A phase has at least this many blocks, however long its memory."""
+"""A phase has at least this many blocks, even if its samples are correlated for longer than a
+block."""
 
 
 def percentile(q: float) -> Statistic:
@@ -72,8 +75,9 @@ def interleaved(before: Sequence[int], after: Sequence[int]) -> bool:
 
 
 def memory(values: Floats) -> float:
-    """The integrated autocorrelation time: 1 + 2 sum of the autocorrelation, up to the lag at which
-    it first falls below 0. This many successive samples are worth one independent sample.
+    """The integrated autocorrelation time: 1 plus twice the sum of the autocorrelation up to the
+    lag at which it first falls below 0. This many successive samples tell as much as one
+    independent sample.
 
     Independent samples have 1 or little more; pings at 20/s over a sawtooth of 5 s have some 30.
     """
@@ -89,15 +93,15 @@ def memory(values: Floats) -> float:
 
 
 def block_length(values: Floats) -> int:
-    """Samples to a block: twice the memory, at most a third of all."""
+    """The number of samples of a block: twice the `memory`, at most a third of all samples."""
     return int(min(max(math.ceil(2 * memory(values)), 1), max(values.size // LEAST_BLOCKS, 1)))
 
 
 def resampled(
     pieces: Sequence[Floats], statistic: Statistic, rng: np.random.Generator, count: int
 ) -> Floats:
-    """The statistic of `count` resamplings of these pieces (a phase of each repeat). Each piece is
-    resampled in blocks within itself."""
+    """The statistic of `count` resamplings of these pieces. A piece is a phase of one repeat, and
+    its blocks are drawn from that piece only."""
     size = sum(piece.size for piece in pieces)
     rows = max(AT_ONCE // max(size, 1), 1)
     lengths = [block_length(piece) for piece in pieces]
@@ -125,10 +129,10 @@ def over_blocks(
     statistic: Statistic,
     base: Statistic | None = None,
 ) -> Interval:
-    """statistic(plus) - base(minus) with its interval. With an empty `minus`: statistic(plus). The
-    default of `base` is `statistic`.
+    """statistic(plus) - base(minus), with its interval; only statistic(plus) if `minus` is empty.
+    The default of `base` is `statistic`.
 
-    Each argument is a list of pieces, in order of time within each.
+    `plus` and `minus` are lists of pieces; the samples of a piece are in order of time.
     """
     plus, minus = ([piece for piece in pieces if piece.size] for pieces in (plus, minus))
     base = statistic if base is None else base

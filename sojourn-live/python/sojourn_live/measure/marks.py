@@ -15,8 +15,9 @@ from sojourn import units
 from sojourn.facts import ArrivedMarks, MeasurementFacts, SessionMarks
 
 Fate: TypeAlias = Literal["kept", "changed", "mixed", "lost", "unknown"]
-"""Outcome of a field. kept: all packets arrive with it; changed: none does; mixed: some do; lost:
-no packet arrives, though unmarked ones do; unknown: neither these nor unmarked ones arrive."""
+"""Outcome of a DS field. kept: all packets arrive with this field; changed: all arrive with another
+one; mixed: some arrive with it; lost: none arrives, although unmarked packets do; unknown: neither
+these nor unmarked packets arrive."""
 WAYS = ("up", "down")
 ECN_NAMES = {0b00: "Not-ECT", 0b01: "ECT(1)", 0b10: "ECT(0)", 0b11: "CE"}
 ECN_FIELDS = (0b10, 0b01, 0b11)
@@ -28,13 +29,13 @@ LOADED = {"download": ("down",), "upload": ("up",), "both": ("down", "up")}
 
 @dataclass(frozen=True)
 class FieldOutcome:
-    """A DS field that was sent in one direction, and the fields that it arrived as."""
+    """A DS field that was sent in one direction, and the fields with which its packets arrived."""
 
     direction: str
     field: str
     """Its name: `ECT(0)`, `EF`."""
     is_ecn: bool
-    """Whether it has ECN's bits only, without a codepoint."""
+    """Whether only its ECN bits are set, and no DSCP."""
     sent: int
     arrived: Mapping[str, int]
     """Packets by the name of the field that they arrived with."""
@@ -43,7 +44,7 @@ class FieldOutcome:
 
 @dataclass(frozen=True)
 class MarkedPhase:
-    """Marks in a loaded phase, in a direction that it loads."""
+    """Marks in a loaded phase, in one direction of the load."""
 
     phase: str
     direction: str

@@ -1,9 +1,9 @@
 """A measurement as a Run: the tables of sessions, one seed for each repeat.
 
-Figures, reports and comparisons read it like any other Run. After each phase of a repeat, the
+Figures, reports and comparisons read such a Run like any other. After each phase of a repeat, the
 repeat's tables are replaced by longer ones. So the complete phases are a valid Run even if the
-process is killed. Only a measurement has these two keys in meta.json: the phases of each seed, and
-its facts (clocks, lateness, who answered). `scenario.toml` has the settings.
+process is killed. In meta.json only a measurement has the phases of each seed and their facts
+(clocks, lateness, who answered). `scenario.toml` has the settings.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class MeasurementOutcome:
     """The result of measuring."""
 
     run: Run | None
-    """None: it was interrupted before anything was measured."""
+    """The Run; None: the measurement was interrupted before anything was measured."""
     why: str = ""
-    """Why it ended early, a sentence; "": it did not."""
+    """Why it ended early, a sentence; "": it ended normally."""
     interrupted: bool = False
-    """By Ctrl-C, or by the progress function."""
+    """Whether Ctrl-C or the progress function ended it."""
 
 
 def measure(
@@ -71,7 +71,7 @@ def measure(
 
 _Facts = TypeVar("_Facts", bound=MeasurementFacts)
 Keeper: TypeAlias = Callable[[Tables, MeasurementFacts], None]
-"""Writes a repeat's data so far over its former data."""
+"""Replaces the stored data of a repeat by its data so far."""
 
 
 def repeated(

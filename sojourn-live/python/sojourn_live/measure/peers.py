@@ -1,9 +1,9 @@
-"""Compares our load with the probes of a peer: another host near us that probed the same server at
-the same time. If the peer's delay rises with ours, the queue is on the shared path. If it does not,
-the queue is in our own part: this host, its Wi-Fi. Pure.
+"""Compares the delay under our load with the delay at a peer: another host near us that probed the
+same server at the same time. If the peer's delay rises with ours, the queue is on the shared path.
+If it does not, the queue is in our own part: this host or its Wi-Fi. Pure.
 
-Each session knows the server's clock, so the peer's probes are put on our time although the two
-hosts share no clock. The thresholds are those of `findings.places`.
+Each session knows the server's clock. So the times of the peer's probes can be converted to our
+clock, although the two hosts share none. The thresholds are those of `findings.places`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ queue; unknown: not known."""
 FEWEST = 10
 """The least number of answered probes of the peer in a phase, for a median."""
 MOST_APART_S = 120.0
-"""The most that the times of day of the two hosts may differ, as compared through the server's
-clock. If they differ more, the two did not measure with the same server."""
+"""The most that the times of day of the two hosts may differ, compared by the server's clock. A
+larger difference shows that the two did not measure with the same server."""
 
 
 FIRST, PEER = "the first measurement", "the peer's measurement"
@@ -43,7 +43,7 @@ class PeerPhase:
 
     phase: str
     our_rise_ms: float
-    """Median RTT under the load, above the idle median; NaN: not known."""
+    """The median RTT under the load less the idle median; NaN: not known."""
     peer_rise_ms: float
     peer_probes: int
     """Answered probes of the peer in this phase."""
@@ -96,7 +96,8 @@ def _of_server(t_s: Floats, clock: SessionClock) -> Floats:
 
 
 def our_time(ours: Run, peer: Run) -> OurTime:
-    """The conversion from the peer's clock to ours, by the server's clock, which both know.
+    """The conversion from the peer's clock to ours, by the server's clock, which both sessions
+    know.
 
     Raises:
         UserError: one of them does not know the server's clock.
@@ -110,8 +111,8 @@ def our_time(ours: Run, peer: Run) -> OurTime:
 
 
 def watching(runs: Sequence[Run]) -> dict[int, PeerView]:
-    """The views of the Runs that probed during the load of the first Run, by place in the list.
-    These Runs measured without load, with the same server, at the same time."""
+    """The views of the Runs that probed during the load of the first Run, by their positions in the
+    list. Such a Run was measured without load, with the same server, at the same time."""
     found: dict[int, PeerView] = {}
     if not runs or not cut(runs[0]).loads:
         return found
@@ -139,7 +140,7 @@ def _probes(run: Run, whose: str) -> tuple[str, Floats, Floats]:
 
 
 def find(ours: Run, peer: Run) -> PeerView:
-    """Both views of our loads.
+    """Our loads, as both hosts measured them.
 
     Raises:
         UserError: the two did not measure with the same server at the same time.
@@ -183,7 +184,8 @@ def find(ours: Run, peer: Run) -> PeerView:
 def _check_same(
     ours: SessionFacts, clock: SessionClock, peer: SessionFacts, peer_clock: SessionClock
 ) -> None:
-    """Refuses two different servers: the times of day at which the server's clock was 0 differ."""
+    """Refuses measurements with different servers, which differ in the time of day at which the
+    server's clock was 0."""
     zeros = [
         facts["zero_ns"] / 1e9 - (known["offset_ns"] or 0.0) / 1e9
         for facts, known in ((ours, clock), (peer, peer_clock))

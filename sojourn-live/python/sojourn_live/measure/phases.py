@@ -23,8 +23,8 @@ IDLE = "idle"
 WHOLE = "whole"
 """The kind of the only phase in a Run without phases."""
 UNSAMPLED = 2.0
-"""A mean leaves out the time between a phase's last sample and its end, if that time is at most
-this many sampling intervals. If it is longer, nothing arrived in it."""
+"""The longest time between a phase's last sample and its end, in sampling intervals, that a mean
+leaves out. A longer time is counted: nothing arrived in it."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Pings:
     """The probes of one target that were sent in a phase, in order."""
 
     t_s: Floats
-    """When each was sent, seconds on the seed's clock."""
+    """The time at which each was sent, in seconds on the seed's clock."""
     rtt_ms: Floats
     """NaN: lost."""
     forward_ms: Floats
@@ -115,7 +115,7 @@ class Part:
         took = np.diff(np.concatenate(([self.phase.start_ns / 1e9], t)))
         measured, rest = float(took.sum()), self.phase.end_ns / 1e9 - float(t[-1])
         if rest > UNSAMPLED * float(np.median(took)):
-            # The next sample is overdue: nothing arrived until the phase's end.
+            # The next sample is overdue, so nothing arrived until the phase's end.
             measured += rest
         return float((total * took).sum()) / measured if measured > 0 else math.nan
 
@@ -150,7 +150,7 @@ class Cut:
 
     @cached_property
     def target(self) -> str | None:
-        """The target of verdict and scores: the first of those asked for that answered under
+        """The target of the verdict and the scores: the first requested one that answered under
         load."""
         answered = [
             name
@@ -254,14 +254,14 @@ def _stream(table: pl.DataFrame, flow: FlowInfo, phase: Phase) -> list[Stream]:
     if not inside.any():
         return []
     delivered = table["delivered_bytes"].to_numpy()
-    # The bytes that had arrived when the phase began are between two samples: interpolate.
+    # The bytes that had arrived when the phase began are interpolated between two samples.
     before = float(np.interp(phase.start_ns, t, delivered, left=0))
     if phase.kind == IDLE and delivered[inside][-1] - before < 1:
         return []
     first = int(np.argmax(inside))
     if inside.sum() > 2 and t[first] - phase.start_ns < np.median(np.diff(t[inside])) / 2:
-        # A sample just after the beginning: its interval is too short for a rate, so it is merged
-        # into the next.
+        # The interval of a sample just after the beginning is too short for a rate, so this sample
+        # is merged into the next one.
         inside[first] = False
     began = max(int(t[first - 1]) if first else phase.start_ns, phase.start_ns)
     sent = table["retransmits"].to_list()

@@ -55,7 +55,7 @@ WHERE = (
 
 @dataclass(frozen=True)
 class SessionPlan:
-    """What to measure. Times in ns."""
+    """The settings of a session. Times are in ns."""
 
     host: str
     """The host of `sojourn serve`: a name or an address."""
@@ -70,7 +70,7 @@ class SessionPlan:
     congestion: str | None = None
     """Congestion control of both senders by the kernel's name; None: each host's default."""
     dscp: int = 0
-    """The codepoint that streams and probes bear, both ways (RFC 2474)."""
+    """The codepoint of streams and probes, both ways (RFC 2474)."""
     ecn: bool = False
     """Whether to test if ECN and DSCP survive the path, and if a queue marks."""
     phases: tuple[PlannedPhase, ...] = STANDARD
@@ -106,8 +106,8 @@ class Session:
     converted to it.
 
         probe      a row per request, in order of t_ns within a probe. rtt_ns -1: lost. forward_ns:
-                   of probes by udp only, from here to the server; never below 0. Only its rise
-                   above the least one is accurate (see facts["clock"]). The way back is
+                   for probes by udp alone: the delay from here to the server, never below 0. Only
+                   its rise above the least one is accurate (see facts["clock"]). The way back is
                    rtt_ns - forward_ns. Requests still on the way when the session ended are left
                    out.
         flow       a row per TCP connection and sample_ns: delivered_bytes as its receiver counted
@@ -120,8 +120,8 @@ class Session:
         queue      a row per entry of facts["links"] and sample_ns: its root qdisc, which counts for
                    all below it. sojourn_mean_ns NaN, sojourn_max_ns -1: the kernel does not report
                    them. A link with direction "in" has its interface's counters only.
-        links      a row per entry of facts["links"]: totals of the session. What a kernel does not
-                   report (sojourn, busy_ns, capacity_bits) is -1.
+        links      a row per entry of facts["links"]: totals of the session. Values that the kernel
+                   does not report (sojourn, busy_ns, capacity_bits) are -1.
         engine     one row: packets is the number of data segments delivered; events and
                    peak_entries are -1.
         drops, sojourn, rtt, transfers: without rows.

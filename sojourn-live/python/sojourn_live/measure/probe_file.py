@@ -42,7 +42,7 @@ class ProbeMeasurement:
     facts: SessionFacts
 
     def run(self, _content: Content, settings: MeasurementSettings | None = None) -> Run:
-        """The Run of it, with one repeat."""
+        """The Run of the measurement, with one repeat."""
         run = start(self.plan, self.facts, settings or MeasurementSettings())
         add(run, 1, self.tables, self.facts)
         return run
@@ -71,7 +71,7 @@ def measurement(content: Content) -> ProbeMeasurement:
 
 def _damaged(path: Path, why: str) -> UserError:
     return UserError(
-        f"{path} is not what sojourn-probe writes, or it is damaged: {why}",
+        f"{path} was not written by sojourn-probe, or it is damaged: {why}",
         "give a file of sojourn-probe measure -o FILE",
     )
 

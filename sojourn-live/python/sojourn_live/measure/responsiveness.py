@@ -30,8 +30,8 @@ SELF = "self"
 
 @dataclass(frozen=True)
 class RpmResult:
-    """The result of one stage of one seed: a direction, or both at once. Times in ms; NaN for what
-    is not known."""
+    """The result of one stage of one seed: a direction, or both at once. Times are in ms; NaN: not
+    known."""
 
     seed: int
     phase: str
@@ -46,9 +46,9 @@ class RpmResult:
     goodput_mbps: Mapping[str, float]
     """By direction ("download", "upload"): the moving average over the last MAD intervals."""
     goodput_confidence: str
-    """Of goodput: Low, Medium or High."""
+    """The confidence in the goodput: Low, Medium or High."""
     confidence: str
-    """Of responsiveness: Low, Medium or High."""
+    """The confidence in the responsiveness: Low, Medium or High."""
     intervals: int
     connections: int
     """Connections that carried load at the end."""

@@ -30,9 +30,9 @@ from sojourn.arrays import Floats
 DRAFT = "draft-ietf-ippm-responsiveness-09"
 
 MOVING_AVERAGE_DISTANCE = 4
-"""MAD: how many intervals the moving average and the final number cover."""
+"""MAD: the number of intervals that the moving average and the final number cover."""
 INTERVAL_S = 5.0
-"""ID of -09; earlier drafts and goresponsiveness have 1 s."""
+"""ID: the length of an interval in draft -09. Earlier drafts and goresponsiveness have 1 s."""
 TRIMMED_MEAN_PERCENT = 95.0
 """TMP: the share of the best samples that the trimmed mean keeps."""
 TOLERANCE = 0.05
@@ -62,7 +62,7 @@ class Rpm:
 def trimmed_mean(samples: ArrayLike, keep_percent: float = TRIMMED_MEAN_PERCENT) -> float:
     """TM: the mean of the best `keep_percent` of the samples, at least one; NaN without a sample.
 
-    1 .. 20 at 95 %: 20 is dropped, (1 + .. + 19) / 19 = 10.
+    For example, of 1 .. 20 at 95 % the 20 is dropped, and (1 + .. + 19) / 19 = 10.
     """
     values = np.sort(_known(samples))
     if values.size == 0:
@@ -82,8 +82,8 @@ def rpm_draft09(tcp_f: ArrayLike, tls_f: ArrayLike, http_f: ArrayLike, http_l: A
     - `http_l`: GETs of self probes, on load-generating connections. The draft allows TCP's smoothed
       RTT instead where no GET can be multiplexed.
 
-    All 60 ms: 1000 RPM. Foreign 20, 40, 60 ms: 60 000 / 40 = 1500; loaded 120 ms: 500; together
-    1000.
+    For example, if all are 60 ms, the result is 1000 RPM. Foreign times of 20, 40 and 60 ms give 60
+    000 / 40 = 1500, and 120 ms on loaded connections gives 500; together 1000.
     """
     tls = [trimmed_mean(tls_f)] if _known(tls_f).size else []
     parts = [trimmed_mean(tcp_f), *tls, trimmed_mean(http_f)]
@@ -99,12 +99,12 @@ def rpm_go(
     round trips.
 
     `foreign_total`: ms of a whole foreign probe, TCP, TLS and GET together. A third of it counts as
-    a round trip, although TLS 1.2 has a fourth one and plain HTTP only two. The trimmed mean is its
-    code's: of n values the int(n * keep_percent / 100) least (NaN if that is none), each foreign
-    one three times.
+    a round trip, although TLS 1.2 has a fourth one and plain HTTP only two. The trimmed mean is
+    that of goresponsiveness's code: the mean of the int(n * keep_percent / 100) least of n values
+    (NaN if this number is 0), where each foreign value counts three times.
 
-    Every third 40 ms and every self probe 120 ms: 60 000 / ((40 + 120) / 2) = 750, where the
-    draft's result is 1000.
+    For example, if a third of each foreign probe is 40 ms and each self probe 120 ms, the result is
+    60 000 / ((40 + 120) / 2) = 750. The draft's result is 1000.
     """
     thirds = np.repeat(_known(foreign_total) / 3, 3)
     foreign = _least_mean(thirds, keep_percent)
@@ -113,8 +113,8 @@ def rpm_go(
 
 
 def rpm_go_p90(foreign_total: ArrayLike, http_l: ArrayLike) -> Rpm:
-    """RPM by goresponsiveness's P90: `rpm_go` with 90th percentiles, each the sorted sample number
-    int(0.9 n)."""
+    """RPM by goresponsiveness's P90: as `rpm_go`, with 90th percentiles instead of means. The
+    percentile is the sample number int(0.9 n) of n sorted ones."""
     foreign = _percentile_go(np.repeat(_known(foreign_total) / 3, 3))
     loaded = _percentile_go(_known(http_l))
     return Rpm(_per_minute((foreign + loaded) / 2), _per_minute(foreign), _per_minute(loaded))
@@ -178,8 +178,8 @@ def dslreports(idle: ArrayLike, down: ArrayLike, up: ArrayLike) -> tuple[str, fl
     """DSLReports's grade and the increase that it grades, ms: (mean(down) + mean(up)) / 2 -
     mean(idle).
 
-    Idle 20, downloading 40, uploading 120 ms: (20 + 100) / 2 = 60 ms, a C. If only one direction
-    was measured, its increase alone.
+    For example, idle 20, downloading 40 and uploading 120 ms give (20 + 100) / 2 = 60 ms, a C. If
+    only one direction was measured, its increase alone is graded.
     """
     base = _mean(idle)
     increase = _mean([_mean(part) - base for part in (down, up)])
@@ -206,8 +206,9 @@ def libreqos(
     "up", "both").
 
     The increase under a load is its mean - the 25th percentile of the idle RTT. Letters are
-    averaged as 6 (A+) to 1 (F) and become letters again at 5.5, 4.5, 3.5, 2.5 and 1.5. Idle 20 ms;
-    down 40 (A), up 120 (F), both 60 ms (B): the mean of 5, 1 and 4 is 3.33, a C.
+    averaged as 6 (A+) to 1 (F) and become letters again at 5.5, 4.5, 3.5, 2.5 and 1.5. For example,
+    with idle 20 ms, down 40 (A), up 120 (F) and both 60 ms (B), the mean of 5, 1 and 4 is 3.33, a
+    C.
     """
     known = _known(idle)
     if known.size == 0:
@@ -232,11 +233,11 @@ GAMING = ((50, 30.0, 150.0), (95, 65.0, 200.0), (99, 100.0, 250.0))
 
 
 def qoo(samples: ArrayLike, wanted: Sequence[tuple[float, float, float]] = GAMING) -> float:
-    """Quality of Outcome, 0 to 100. Each percentile lies somewhere between its useless RTT (0)
-    and its perfect RTT (100); the least of them counts.
+    """Quality of Outcome, 0 to 100. Each percentile is rated by its position between its useless
+    RTT (0) and its perfect RTT (100). The lowest rating is the result.
 
-    Every RTT 90 ms: at p50 (150 - 90) / (150 - 30) = 50 %, the others are perfect: 50. NaN without
-    a sample.
+    For example, if every RTT is 90 ms, p50 has (150 - 90) / (150 - 30) = 50 %. The other
+    percentiles are perfect, so the result is 50. NaN without a sample.
     """
     known = _known(samples)
     if known.size == 0:

@@ -26,10 +26,10 @@ from sojourn_live.measure.intervals import Interval
 from sojourn_live.measure.phases import WHOLE
 
 LATE_MS = 2.0
-"""Requests that are sent this late make short delays uncertain."""
+"""If requests are sent later than this, short delays are uncertain."""
 
 NOTHING_MS = 1.0
-"""A smaller delay is within the time that hosts take to answer."""
+"""A smaller added delay can't be distinguished from the time that hosts take to answer."""
 
 WAYS = {"down": "download", "up": "upload"}
 
@@ -42,8 +42,7 @@ _DEEPER = {
 
 
 def within(interval: Interval) -> str:
-    """`98.1 (95 % interval 90.2 to 107)`; without the second part where the interval is not
-    known."""
+    """`98.1 (95 % interval 90.2 to 107)`; only the number if the interval is not known."""
     if math.isnan(interval.low) or math.isnan(interval.high):
         return three(interval.value)
     return (
@@ -236,8 +235,8 @@ def _and(words: Sequence[str]) -> str:
 
 
 def compared(found: BeforeAfter) -> list[str]:
-    """The verdict on a change: the delay under load, what got worse, what else got better, then how
-    certain that is."""
+    """The verdict on a change: the delay under load, the quantities that got worse, the others that
+    got better, and how certain these are."""
     head = found.headline
     if head is None:
         return [

@@ -56,6 +56,6 @@ class Server:
         self._server.run(seconds, once, report)
 
     def stop(self) -> None:
-        """Ends `run` soon, or as soon as it is called. May be called any number of times; the
+        """Ends `run` soon; a later `run` returns at once. May be called any number of times. The
         server can't be started again."""
         self._server.stop()

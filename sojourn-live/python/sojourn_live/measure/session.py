@@ -41,8 +41,8 @@ __all__ = [
 ]
 
 SessionProgress = Callable[[int, int, str], bool]
-"""Called about ten times a second with the time reached, the expected time of the whole (both ns)
-and the phase's name ("" between phases). Returning False ends the session as Ctrl-C does."""
+"""Called about ten times a second with the time reached, the expected duration of the session (both
+ns) and the phase's name ("" between phases). Returning False ends the session as Ctrl-C does."""
 SessionKeeper = Callable[[Session], None]
 """Called after each phase, and now and then in a long one, with the session so far. Its facts mark
 it as unfinished."""

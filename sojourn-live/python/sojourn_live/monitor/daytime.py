@@ -40,7 +40,8 @@ class Jump:
 
 
 def read() -> Reading:
-    """Reads the clocks. They can't be read at once, so the quickest of three tries counts."""
+    """Reads the clocks. They are read one after the other, so the quickest of three tries
+    counts."""
 
     def once() -> tuple[int, Reading]:
         before = time.monotonic_ns()

@@ -161,7 +161,7 @@ class Monitor:
         self._slept_until = 0
         self._second_of_slots = max(S // interval_ns, 1)
         self.missed = 0
-        """Probes of all targets that were not sent because this host stood still."""
+        """The number of probes to all targets that were not sent because this host stood still."""
         self._expired_ns = self._day.monotonic_ns
         store.expire(self._day.now_ns / S, self._expired_ns / S)
         names = ", ".join(
@@ -229,7 +229,8 @@ class Monitor:
         missed = sum(count["missed"] for count in self._prober.counts())
         more = missed - self.missed
         self.missed = missed
-        # An event is recorded if the missing probes are as many as one target gets in a second.
+        # An event is recorded if at least as many probes are missing as one target gets in a
+        # second.
         if more >= self._second_of_slots:
             self._record("stood still", f"this host stood still: {more} probes were not sent")
 
@@ -289,7 +290,7 @@ class _Interface:
         except OSError:
             return
         self._before = (index, now, received, sent)
-        # It is another interface, or one that was created again and counts from 0.
+        # The interface is another one, or it was created again and counts from 0.
         if before is None or before[0] != index or received < before[2] or sent < before[3]:
             return
         if self.name not in self._ids:

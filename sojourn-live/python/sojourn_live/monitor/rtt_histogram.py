@@ -3,8 +3,8 @@
 A quantile of quantiles is not a quantile of the samples, so each span of time keeps its whole
 distribution: log-linear bins as in crates/tables/src/histogram.rs. Below 128 ns a bin is one
 nanosecond. Above, each power of two is cut into 128 bins, so no bin is wider than 0.8 % of its
-values. Least and greatest are exact. The bytes of a histogram are its non-empty bins as pairs of
-varints: the bin's number less that of the bin before, and the bin's count.
+values. Least and greatest are exact. The bytes of a histogram are its non-empty bins, each as two
+varints: the bin's number less that of the previous non-empty bin, and the bin's count.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Every probe is kept for a window (`Keep.probes_s`). As it arrives it is also counted into one row
 for each second, 10 s, minute and hour. Such a row keeps its whole distribution (`rtt_histogram`),
-and further probes are added to it. So the p50 of an hour is that of its probes to within 0.8 %, not
-a quantile of quantiles. Rows of every width have the same totals.
+and further probes are added to it. So the p50 of an hour is the median of its probes to within 0.8
+%, and not a quantile of quantiles. Rows of every width have the same totals.
 
 There is one writer and any number of readers. The writer's additions become visible with its next
 `commit`, whole or not at all. A killed program loses what it had not committed. A power failure may
@@ -11,8 +11,8 @@ also lose commits that the disk had not received yet. Neither leaves a broken fi
 = normal).
 
 Times are UTC since 1970 by this host's clock. If the clock is stepped back, a span of time occurs
-twice, and its measurements are counted together; `events` has the step. A wrong clock can't make
-the store delete everything: windows move at most twice as fast as time passes.
+twice, and the measurements of both passes are counted together; `events` has the step. A wrong
+clock can't make the store delete everything: windows move at most twice as fast as time passes.
 """
 
 from __future__ import annotations

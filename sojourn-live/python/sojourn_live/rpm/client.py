@@ -36,7 +36,7 @@ REPEAT_BYTES = 10_000_000
 2 MB."""
 
 RpmProgress = Callable[[int, int, str, int, float], bool]
-"""Called with the time reached in ns and the phase from 0. Then follow the quantity that must
+"""Called with five arguments: the time reached in ns, the phase from 0, the quantity that must
 become stable ("goodput" or "responsiveness"), the phase's intervals so far, and the goodput of the
 last second in bit/s. Returning False ends the measurement as Ctrl-C does."""
 
@@ -69,9 +69,9 @@ class RpmParameters:
 
 
 SERIAL = (("download",), ("upload",))
-"""One direction after the other: a score of each."""
+"""One direction after the other, with a score for each."""
 BOTH = (("download", "upload"),)
-"""Both at once: one score."""
+"""Both directions at once, with one score."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from sojourn.scenario.qdisc import Qdisc
 from sojourn_live.shape import journal
 
 READY, APPLIED = b"r", b"a"
-"""Messages: from the watchdog when it is ready, and to it when the shaper is applied."""
+"""Two messages: READY from the watchdog, and APPLIED to the watchdog when the shaper is applied."""
 WATCHDOG_FD = 3
 PATIENCE_S = 30.0
 """How long to wait for the watchdog to start."""
@@ -219,8 +219,8 @@ def _known(name: str, nothing: str) -> journal.ShaperEntry:
 
 
 def refuse_if_shaped(name: str) -> None:
-    """Raises UserError if the interface is shaped according to the journal. Removes the entry of a
-    shaper that was rolled back."""
+    """Raises UserError if, by the journal, the interface is shaped. Removes the entry of a shaper
+    that was rolled back."""
     entry = journal.load(name)
     if entry is None:
         return
@@ -317,7 +317,7 @@ def put_back(entry: journal.ShaperEntry) -> str:
 
 @contextlib.contextmanager
 def _watchdog(name: str) -> Iterator[tuple[int, Callable[[bytes], object]]]:
-    """Starts the watchdog outside of this session. Yields its process id and a function that sends
+    """Starts the watchdog in a session of its own. Yields its process id and a function that sends
     to it. If the block ends before `APPLIED` is sent, the watchdog restores the former state.
 
     Raises:
@@ -329,7 +329,8 @@ def _watchdog(name: str) -> Iterator[tuple[int, Callable[[bytes], object]]]:
             null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
             give = (os.POSIX_SPAWN_DUP2, its.fileno(), WATCHDOG_FD)
             words = [sys.executable, "-m", "sojourn_live.shape.watchdog", name]
-            # It gets its own session, so that the end of a terminal or of ssh does not end it.
+            # The session is separate so that the watchdog survives the end of the terminal or of
+            # ssh.
             pid = os.posix_spawn(
                 sys.executable, words, os.environ, file_actions=[*null, give], setsid=True
             )
@@ -340,7 +341,7 @@ def _watchdog(name: str) -> Iterator[tuple[int, Callable[[bytes], object]]]:
             ready = False
         if not ready:
             raise UserError(
-                "the watchdog, which would roll back, does not start; nothing was changed",
+                "the watchdog, which rolls the shaper back, does not start; nothing was changed",
                 f"try it: {sys.executable} -m sojourn_live.shape.watchdog --help",
             )
         yield pid, ours.sendall

@@ -1,9 +1,9 @@
 """The journal: the changes of an interface, on disk, so that another process can undo them after
 kill -9 or the end of the session.
 
-Each interface has a file under /run, which a reboot empties as it empties the kernel's queues. The
-file is written before anything is changed, and replaced as a whole. A process holds the lock while
-it changes an interface or its file.
+Each interface has a file under /run. A reboot empties /run, and also restores the kernel's default
+queues. The file is written before anything is changed, and replaced as a whole. A process holds the
+lock while it changes an interface or its file.
 
     applying -> applied -> confirmed          undone: the file is gone
          \\         \\--> rolled back          reported until the next --apply, --confirm or --undo
@@ -43,13 +43,13 @@ class ShaperEntry:
     began_s: float
     """When it was applied, time of day."""
     within_s: float
-    """The time to confirm in."""
+    """The time in which the user must confirm, s."""
     state: str = "applying"
     deadline_s: float | None = None
     """The end of the time to confirm, on the clock of `now`."""
     watchdog: tuple[int, str] | None = None
-    """The process and its start time, which distinguishes it from a later process with the same
-    number."""
+    """The watchdog's process number and its start time, which distinguishes it from a later process
+    with the same number."""
     why: str = ""
     """Why it was rolled back; "": it was not."""
     boot: str = ""

@@ -1,18 +1,18 @@
 """The rate of a shaper: predicted from a measured line in the simulator, then tried on the line.
 Pure except for the runs.
 
-A shaper slower than the line keeps the queue where its discipline acts on it. A slower shaper does
-so more reliably, but gives less goodput. The search is for the fastest rate at which the load adds
-at most a given delay to the RTT. The first measurement gives a model of the line: its rate, its
-base RTT and the depth of the modem's queue. The simulator then predicts delay and goodput at each
-rate:
+A shaper slower than the line keeps the queue at the shaper, where the discipline acts on it. The
+slower the shaper, the more reliable this is, but the less goodput is left. So the search looks for
+the fastest rate at which the load adds at most a given delay to the RTT. The first measurement
+gives a model of the line: its rate, its base RTT and the depth of the modem's queue. The simulator
+then predicts delay and goodput at each rate:
 
     up      home --[shaper, discipline]--> modem --[line: bfifo of that depth]--> net
     down    net --[line: bfifo of that depth]--> modem --[shaper, discipline]--> home
 
-The rates tried on the line are those around the best prediction. They take turns, forth and back,
-so that any change of the line affects all of them. A rate is good enough if the whole 95 % interval
-of its added delay is below the target.
+The rates tried on the line are those around the best prediction. They are tried in turn, forth and
+back, so that any change of the line affects all of them. A rate is good enough if the whole 95 %
+interval of its added delay is below the target.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from sojourn_live.outputs import TunePoint
 FRACTIONS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.84, 0.87, 0.9, 0.925, 0.95, 0.97, 0.985, 1.0, 1.03)
 """Rates of the prediction, as shares of the measured rate."""
 STEPS = (-2, -1, 0, 1, 2)
-"""The rates to try: the predicted one and its neighbours."""
+"""The number of rates to try: the predicted one and its neighbours."""
 STEP = 0.05
-"""Distance between neighbours, as a share of the measured rate."""
+"""The distance between neighbouring rates, as a share of the measured rate."""
 LOWEST = 0.5
 """The middle of the tried rates if no predicted rate meets the target, as a share of the measured
 rate."""
@@ -68,7 +68,7 @@ class LineModel:
     direction: str
     """`up` or `down`."""
     goodput_bps: float
-    """Rate of application bytes."""
+    """The rate of application bytes (goodput)."""
     base_rtt_ns: int
     buffer_bytes: float
     """Depth of the modem's queue, as Linux counts packets."""
@@ -254,8 +254,8 @@ def predict(
     load: Load,
     rates: Sequence[int | None],
 ) -> list[Point]:
-    """The simulator's prediction for each rate. `None` is no shaper; its point has the line's own
-    rate."""
+    """The simulator's prediction for each rate. The rate None stands for no shaper; its point has
+    the line's own rate."""
     own = round(rate_of(line, wanted, interface.mtu))
     points = []
     for bps in rates:
@@ -325,7 +325,7 @@ def order(rates: Sequence[int], repeats: int) -> list[tuple[int, int]]:
 
 
 def measured(bps: int, run: Run, direction: str) -> Point | None:
-    """The result of a measurement at its rate; None: it has none."""
+    """The point of a measurement at this rate; None: the measurement gave no result."""
     whole = cut(run)
     name = whole.first({"up": "upload", "down": "download"}[direction])
     if name is None:
@@ -351,7 +351,8 @@ class RateChoice:
 
 
 def choose(points: Sequence[Point], target_ms: float) -> RateChoice:
-    """The fastest rate whose interval is below the target; failing that, the fastest whose mean is.
+    """The fastest rate whose whole interval is below the target. If there is none, the fastest rate
+    whose mean is below the target.
 
     A rate counts only if the means of all slower tried rates are below the target, too. Otherwise
     one lucky measurement would win although a slower rate was bad.
@@ -372,7 +373,7 @@ def choose(points: Sequence[Point], target_ms: float) -> RateChoice:
         return RateChoice(
             best,
             False,
-            "the mean of the added delay is below, but its 95 % interval, which more --repeats would narrow, reaches above the target",
+            "the mean of the added delay is below the target, but its 95 % interval, which more --repeats would narrow, reaches above the target",
         )
     return RateChoice(
         None, False, "even at the slowest rate that was tried the delay is above the target"
@@ -413,6 +414,6 @@ def close(predicted_ms: float, measured_ms: float) -> bool:
 
 
 def quality(predicted: Sequence[Point], tried: Sequence[Point]) -> Quality:
-    """The quality over all rates that have both points."""
+    """The quality over all rates that have a predicted and a measured point."""
     by_rate = {point.bps: point for point in predicted}
     return Quality(tuple((by_rate[point.bps], point) for point in tried if point.bps in by_rate))

@@ -1,5 +1,5 @@
-"""Tunes a shaper on the line itself: measures without one, predicts, tries the rates in turns and
-chooses. `prediction` does the computing.
+"""Tunes a shaper on the line itself: measures the line without a shaper, predicts, tries the rates
+in turn and chooses one. `prediction` does the computing.
 
 The interface is shaped only during the measurements (`trial` of `apply`), and its former state is
 restored in any case. Each rate is a Run with a seed for each repeat, written as soon as it is
@@ -30,7 +30,7 @@ KINDS = {"up": "upload", "down": "download"}
 
 IDLE_NS = 2 * 10**9
 PROBE_NS = 20 * 10**6
-"""Fine enough for a 95th percentile of a few seconds."""
+"""The interval of probes: short enough for a 95th percentile over a few seconds."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class RateQuestion:
     wanted: WantedShape
     """The shaper; its rates are ignored."""
     plan: session.SessionPlan
-    """Its phases are those of each measurement: idle, then the load."""
+    """The plan of each measurement, with the phases idle and load."""
     target_ms: float
     repeats: int
     rates: tuple[int, ...] = ()
@@ -80,7 +80,7 @@ class RateAnswer:
     """The line's rate as the shaper counts it."""
     unshaped: prediction.Point
     predicted: list[prediction.Point]
-    """The first point is without a shaper."""
+    """The first point is the line without a shaper."""
     tried: list[prediction.Point] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
     interrupted: bool = False

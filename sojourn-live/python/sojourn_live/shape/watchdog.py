@@ -1,9 +1,10 @@
 """`python -m sojourn_live.shape.watchdog IFACE` restores an interface unless it is confirmed.
 
 shape/apply.py starts it; it is not for use by hand. It reports that it is ready, and waits for the
-message that the shaper is applied. It restores the interface's former state, which the journal has,
-if the sender ends before that message, if the time to confirm passes, or if it receives SIGTERM or
-SIGINT. A user's confirmation is written to the journal, so it reads the journal first.
+message that the shaper is applied. The journal has the interface's former state. The watchdog
+restores that state if the sender ends before the message, if the time to confirm passes, or if the
+watchdog receives SIGTERM or SIGINT. A user's confirmation is written to the journal, so the
+watchdog reads the journal first.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ def main() -> None:
 
 
 def _wait(name: str) -> bool:
-    """Waits for the end. True: the shaper was confirmed or undone. False: the time is over, or the
-    shaper was never completely applied."""
+    """Waits until the shaper is decided. True: it was confirmed or undone. False: the time to
+    confirm is over, or the shaper was never completely applied."""
     # The applying process holds the lock until it has sent the message or has ended.
     with journal.locked():
         entry = journal.load(name)
