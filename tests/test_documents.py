@@ -112,7 +112,7 @@ def test_wrong_output_on_a_page_is_found(page: str, why: str, tmp_path: Path) ->
         play("```python\nprint('a')\n```\n\n" + page, blocks.Player("a.md", tmp_path))
 
 
-def test_a_recipe_of_make_is_the_commands_that_it_runs() -> None:
+def test_a_make_target_is_replaced_by_its_commands() -> None:
     [[program, verb, *_]] = blocks.recipe(("demo",))
     assert (program, verb) == ("sojourn", "compare")
 

@@ -281,7 +281,7 @@ def test_lost_probes_are_counted_but_are_not_samples() -> None:
     assert row.spread.max < 130
 
 
-# ------------------------------------------------------------------------------ what is not there
+# ------------------------------------------------------------------------------------- missing data
 
 
 def test_the_verdict_is_not_about_a_target_that_never_answers() -> None:

@@ -84,8 +84,8 @@ def test_a_shared_queue_is_distinguished_from_one_of_our_own(
     assert "Our load as seen by theirs" in page
     # A peer is not compared as another state of our line.
     assert "From ours to theirs" not in page
-    # The peer's pings are on our time: they rise when our upload begins, not when our download
-    # does.
+    # The peer's pings are shown on our time axis: their RTTs rise when our upload begins, not when
+    # our download does.
     shown = payload(page)
     spans = {one["name"]: (one["start"], one["end"]) for one in shown["phases"]}
     (seen,) = [view for view in shown["views"] if view["run"] == 1]

@@ -66,14 +66,14 @@ def test_every_time_lies_in_its_bin_and_bins_are_narrow(times: list[int]) -> Non
 
 
 @given(TIMES, st.lists(st.floats(0, 1), min_size=1, max_size=5))
-def test_quantiles_are_numpy_s_within_a_bin(times: list[int], levels: list[float]) -> None:
+def test_quantiles_equal_numpy_s_to_within_a_bin(times: list[int], levels: list[float]) -> None:
     values = np.array(times, dtype=np.int64)
     found = rtt_histogram.of(values).quantiles(levels)
     assert np.allclose(found, np.quantile(values, levels), rtol=RESOLUTION, atol=1)
 
 
 @given(st.lists(TIMES, max_size=5))
-def test_merged_histograms_are_that_of_all_times(parts: list[list[int]]) -> None:
+def test_a_merged_histogram_equals_that_of_all_times(parts: list[list[int]]) -> None:
     arrays = [np.array(part, dtype=np.int64) for part in parts]
     one = rtt_histogram.merged(rtt_histogram.of(part) for part in arrays)
     all_times = rtt_histogram.of(np.concatenate([np.empty(0, np.int64), *arrays]))
@@ -91,7 +91,7 @@ def test_a_histogram_is_read_as_it_was_written(times: list[int]) -> None:
         rtt_histogram.from_bytes(one.to_bytes()[:-1], 0, 0)
 
 
-def test_no_times_have_no_quantiles() -> None:
+def test_an_empty_histogram_has_no_quantiles() -> None:
     assert np.isnan(rtt_histogram.EMPTY.quantiles([0.5])).all()
 
 
@@ -213,7 +213,7 @@ def test_rows_older_than_the_window_are_deleted_and_others_stay(tmp_path: Path) 
         assert reader.width(BEGIN_S, 10**6) == 3600
 
 
-def test_a_wrong_clock_deletes_little(tmp_path: Path) -> None:
+def test_a_clock_that_is_wrong_for_an_hour_deletes_few_rows(tmp_path: Path) -> None:
     with Store.open(tmp_path / "m.db") as store:
         target = store.target("a", "192.0.2.1", S)
         store.add(
@@ -306,7 +306,7 @@ def test_a_full_disk_is_reported_and_written_rows_are_kept(tmp_path: Path) -> No
     Store.open(tmp_path / "m.db").close()
 
 
-def test_there_is_one_writer(tmp_path: Path) -> None:
+def test_a_second_writer_is_refused(tmp_path: Path) -> None:
     with Store.open(tmp_path / "m.db"), pytest.raises(StoreError) as refused:
         Store.open(tmp_path / "m.db")
     assert "another monitor" in refused.value.problem

@@ -20,7 +20,7 @@ __all__ = [
     "test_every_figure_is_drawn_with_something_in_each_panel",
     "test_every_miss_has_a_reason",
     "test_every_reading_that_fits_more_has_a_reason_why_it_is_not_chosen",
-    "test_numbers_that_physics_determines_are_reproduced",
+    "test_flows_with_a_queue_each_have_equal_shares",
     "test_the_claims_that_must_hold_hold",
 ]
 
@@ -42,7 +42,7 @@ def test_a_claim_that_is_not_run_here_has_no_verdict(quick: Reproduction) -> Non
         assert len(row.found) > 5
 
 
-def test_numbers_that_physics_determines_are_reproduced(
+def test_flows_with_a_queue_each_have_equal_shares(
     quick: Reproduction, request: pytest.FixtureRequest
 ) -> None:
     verdicts = {row.number.id: row.verdict for row in quick.rows}

@@ -75,7 +75,7 @@ def test_goodput_is_never_above_utilisation_in_the_table() -> None:
         assert SAYS[f"table/{row}/goodput"] < SAYS[f"table/{row}/utilisation"]
 
 
-def test_the_rule_of_roots_has_1500_packets_for_one_user() -> None:
+def test_the_square_root_rule_has_1500_packets_for_one_user() -> None:
     assert (min(USERS), max(USERS)) == (4, 2000)
     for users in USERS:
         assert SAYS[f"figure2/{users}/limit"] == pytest.approx(1500 / users**0.5, abs=0.05)
@@ -124,7 +124,7 @@ def test_the_search_has_every_reading_on_separate_seeds() -> None:
     assert judged.isdisjoint(search.SEEDS)
 
 
-def test_the_reading_is_the_one_that_drop_tail_s_row_chooses() -> None:
+def test_the_chosen_reading_fits_the_whole_row_of_drop_tail() -> None:
     targets = published.targets(search.__file__)
     found = search.by_number()
     found[CHOSEN] = found[ON_OTHER_SEEDS]
@@ -266,7 +266,7 @@ def test_doubling_is_from_150_to_300_packets_on_the_way_up() -> None:
     assert np.isnan(m.doubling_s(_seed(queue=rows[:3])))
 
 
-def test_few_users_are_judged_by_the_draw_of_rtts_that_needs_most() -> None:
+def test_few_users_are_judged_by_the_draw_of_rtts_with_the_largest_value() -> None:
     class Draws(Evidence):
         def estimate(self, variant: Variant, measure: Measure) -> Estimate:
             return estimated((144.0, 465.0, 306.0))

@@ -19,8 +19,8 @@ REPRODUCED: set[str] = set()
 UNEXPLAINED: set[str] = set()
 
 
-def test_numbers_that_physics_determines_are_reproduced(quick: Reproduction) -> None:
-    """Physics determines only the equal shares of flows that have a queue each."""
+def test_flows_with_a_queue_each_have_equal_shares(quick: Reproduction) -> None:
+    """The discipline alone determines this number; the others depend on the control."""
     share = quick.evidence.mean(s.LAW[s.law("BBR", "fq_codel")], m.share_percent)
     assert share == pytest.approx(50, abs=10)
 

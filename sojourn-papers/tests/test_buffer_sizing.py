@@ -45,7 +45,7 @@ def test_the_published_numbers_agree_with_each_other() -> None:
     assert SAYS["single/period"] == pytest.approx(1.5 * 142**2 / 1000, abs=0.06)
 
 
-def test_the_formula_s_queues_are_those_beside_which_ours_are_judged() -> None:
+def test_the_formula_s_mean_queues_are_the_targets() -> None:
     for packets, mbps in ((6, 40), (14, 40), (14, 200), (16, 40), (30, 40), (62, 40)):
         assert SAYS[f"short/{packets}/{mbps}"] == round(model.mean_queue(packets, s.LOAD), 2)
 
@@ -94,14 +94,14 @@ def test_users_load_the_line(quick: Reproduction) -> None:
         assert quick.evidence.mean(s.QUEUES[14, mbps], m.utilisation) == pytest.approx(80, abs=5)
 
 
-def test_a_larger_buffer_is_never_used_less(quick: Reproduction) -> None:
+def test_a_larger_buffer_never_has_a_lower_utilisation(quick: Reproduction) -> None:
     for n in (100, 400):
         use = [quick.evidence.mean(s.TABLE[n, share], m.utilisation) for share in s.SHARES]
         # Full links differ in the last packet, which the end of the run cuts.
         assert all(less < more + 0.01 for less, more in pairwise(use))
 
 
-def test_a_crossing_is_read_between_two_buffers() -> None:
+def test_a_crossing_is_interpolated_between_two_buffers() -> None:
     assert m.crossing((1, 2, 4), (90, 98, 99), 94) == pytest.approx(1.5)
     assert m.crossing((1, 2, 4), (90, 98, 99), 98.5) == pytest.approx(3)
     assert m.crossing((1, 2), (99, 100), 98) == 1

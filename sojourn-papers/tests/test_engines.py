@@ -115,7 +115,7 @@ def ours(mean: float, half: float = math.nan) -> Estimate:
         (ours(math.nan), ours(math.nan), False),
     ],
 )
-def test_two_engines_differ_by_a_twentieth_and_more_than_their_intervals(
+def test_engines_differ_if_means_are_a_twentieth_apart_and_intervals_disjoint(
     kernel: Estimate, simulator: Estimate, differ: bool
 ) -> None:
     assert pair(kernel, simulator).differ is differ

@@ -66,7 +66,7 @@ def test_an_upload_is_never_quicker_than_its_bytes_at_the_rate(quick: Reproducti
     assert min(quick.evidence.estimate(BEFORE, m.upload_s).values) > at_the_modem
 
 
-def test_pings_are_cut_by_when_they_were_sent() -> None:
+def test_pings_belong_to_a_part_by_their_time_of_sending() -> None:
     probe = pl.DataFrame(
         {
             "t_ns": [0, 100, 200, 300, 400],

@@ -79,7 +79,7 @@ def test_red_drops_no_packet_early_in_the_short_runs_and_leads_by_one_packet_of_
         assert red.mean > evidence.mean(THROUGHPUT[cell(250, n, DROP_TAIL)], throughput_mbps)
 
 
-def test_drop_tail_is_ns2s_within_six_percent_row_by_row(quick: Reproduction) -> None:
+def test_each_row_of_drop_tail_is_within_six_percent_of_ns2s(quick: Reproduction) -> None:
     count, median, most = agreement(quick.evidence, DROP_TAIL)
     assert count == 19
     assert median < 0.01
@@ -110,7 +110,7 @@ def test_adaptive_red_costs_little_and_saves_nearly_all_of_the_delay(quick: Repr
         ("fairness/250", 6, 2.250, 1.991),
     ],
 )
-def test_the_tables_are_typed_whole(table: str, cells: int, red: float, tail: float) -> None:
+def test_the_published_tables_are_complete(table: str, cells: int, red: float, tail: float) -> None:
     # The sums of the columns, computed by hand.
     typed = {name: value for name, value in SAYS.items() if name.startswith(f"{table}/")}
     assert len(typed) == cells
@@ -263,7 +263,7 @@ def test_drops_are_counted_by_link_and_cause(seed: Seed) -> None:
     assert sojourn_ms(seed) == 2
 
 
-def test_the_flow_that_sends_more_and_is_dropped_more_correlates(seed: Seed) -> None:
+def test_a_flow_s_share_of_drops_correlates_with_its_share_of_packets(seed: Seed) -> None:
     assert notified_in_proportion(seed) == pytest.approx(1)
 
 

@@ -229,7 +229,7 @@ def test_sojourn_run_accepts_a_cluster_s_address(
 
 
 @ONE_CLUSTER
-def test_a_worker_that_dies_loses_nothing_and_tables_are_those_of_a_run_alone(
+def test_after_the_loss_of_a_worker_the_tables_equal_those_of_a_local_run(
     there: Cluster, tmp_path: Path
 ) -> None:
     # The last test that needs two workers.

@@ -131,11 +131,11 @@ def test_irtts_text_has_no_times() -> None:
         ("-3ms", -3),
     ],
 )
-def test_durations_of_go(text: str, ms: float) -> None:
+def test_durations_in_go_s_syntax_are_read(text: str, ms: float) -> None:
     assert duration_ms(text) == pytest.approx(ms)
 
 
-def test_iperf3_in_both_directions() -> None:
+def test_iperf3_in_both_directions_is_read() -> None:
     _, measured = _read("iperf3-bidir.json")
     raw = json.loads((FILES / "iperf3-bidir.json").read_text())
     up, down = measured.streams
@@ -196,7 +196,7 @@ def test_a_failure_of_iperf3_is_reported(tmp_path: Path) -> None:
         formats.read(formats.open_file(file))
 
 
-def test_rows_of_iperf_are_intervals_but_the_last() -> None:
+def test_the_last_row_of_an_iperf2_stream_is_not_an_interval() -> None:
     _, measured = _read("iperf2-p2.csv")
     assert [stream.delivered[-1] for stream in measured.streams] == [1945060, 2278044]
     assert measured.streams[0].t == [0.0, 1.0, 2.0, 3.0, 3.3]
@@ -226,14 +226,16 @@ def test_gaps_of_ping_are_lost_probes_between_their_neighbours() -> None:
         ("ping-windows.txt", [14, None, 0.5, 20], "192.0.2.1"),
     ],
 )
-def test_pings_of_other_systems(name: str, rtts: list[float | None], host: str) -> None:
+def test_the_pings_of_other_systems_are_read(
+    name: str, rtts: list[float | None], host: str
+) -> None:
     _, measured = _read(name)
     assert _rtts(measured.pings[0]) == rtts
     assert measured.host == host
     assert measured.began_s is None
 
 
-def test_sequence_numbers_of_ping_begin_again(tmp_path: Path) -> None:
+def test_wrapped_sequence_numbers_of_ping_are_continued(tmp_path: Path) -> None:
     file = tmp_path / "x.txt"
     lines = [f"64 bytes from 192.0.2.1: icmp_seq={seq % 65536} ttl=64 time=1.5 ms" for seq in (1, 30000, 60000, 65534, 65535, 65536, 65538, 65539)]  # fmt: skip
     file.write_text("\n".join(["PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.", *lines]))
@@ -246,7 +248,7 @@ def test_sequence_numbers_of_ping_begin_again(tmp_path: Path) -> None:
     assert sum(not math.isnan(ping.rtt_ms) for ping in pings.sent) == 8
 
 
-def test_targets_of_fping() -> None:
+def test_the_targets_of_fping_are_read() -> None:
     _, measured = _read("fping.txt")
     answered, silent = measured.pings
     assert _rtts(answered) == [14.8, 14.5, 6.75, 15.0, 5.7, 8.2]
@@ -256,7 +258,7 @@ def test_targets_of_fping() -> None:
     assert [ping.t for ping in rows.pings[0].sent] == [0, 1, 2, 3, 4, 5]
 
 
-def test_hops_of_mtr() -> None:
+def test_the_hops_of_mtr_are_read() -> None:
     _, measured = _read("mtr.raw")
     (pings,) = measured.pings
     assert pings.name == "hop 1 10.9.0.2"
@@ -265,7 +267,7 @@ def test_hops_of_mtr() -> None:
         formats.read(formats.open_file(FILES / "mtr-report.txt"))
 
 
-def test_netperfs_direction_is_its_tests() -> None:
+def test_a_netperf_stream_has_the_direction_of_its_test() -> None:
     _, measured = _read("netperf.txt")
     (stream,) = measured.streams
     assert (stream.direction, _mbps(stream)) == ("down", [40, 80, 20])
@@ -338,7 +340,7 @@ def test_a_unit_in_the_name_can_not_be_overruled_and_other_formats_accept_none(
     assert "of the format ping-text" in str(done.exception)
 
 
-def test_steps_of_smokeping() -> None:
+def test_the_steps_of_smokeping_are_read() -> None:
     _, measured = _read("smokeping.xml")
     (pings,) = measured.pings
     assert len(pings.sent) == 25

@@ -274,7 +274,7 @@ def test_without_netem_the_error_says_what_can_run(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("words", namespaces.TYPICAL)
-def test_a_discipline_is_the_same_elsewhere(words: str) -> None:
+def test_a_tried_discipline_has_the_same_options_elsewhere(words: str) -> None:
     qdisc = Qdisc.parse(words)
     lines = tc.queue("v0a", qdisc, header_bytes=14, transmitter=tc.Transmitter(10**6, 14))
     assert tc.elsewhere(lines[1], "t0") is None
@@ -636,7 +636,7 @@ def realised(**changes: Any) -> Realised:
 ON_TIME = [100 * MS * number + 20_000 for number in range(30)] + [3 * S]
 
 
-def test_a_link_that_sends_at_its_rate_is_trusted() -> None:
+def test_a_run_whose_link_sends_at_its_rate_is_trusted() -> None:
     assert real_time.doubts(realised(), archive(at_rate({}), ON_TIME)) == []
     # 10 ms late is 0.4 % of the run.
     assert real_time.doubts(realised(), archive(at_rate({700: 10 * MS}), ON_TIME)) == []
@@ -645,13 +645,13 @@ def test_a_link_that_sends_at_its_rate_is_trusted() -> None:
     assert real_time.doubts(realised(), archive(idle, ON_TIME)) == []
 
 
-def test_a_link_that_was_held_up_is_not_trusted() -> None:
+def test_a_run_with_a_delayed_link_is_not_trusted() -> None:
     (doubt,) = real_time.doubts(realised(), archive(at_rate({700: 20 * MS, 900: 30 * MS}), ON_TIME))
     # 50 ms of 2.45 s.
     assert doubt == "link 'down' sent 2.0% less than its rate while packets waited"
 
 
-def test_the_rate_is_that_of_the_moment_and_of_the_shaper() -> None:
+def test_the_expected_rate_follows_the_schedule_and_the_shaper() -> None:
     text = DUMBBELL.replace(
         'rate = "10 Mbit/s"', 'schedule = [["0 s", "10 Mbit/s"], ["1 s", "5 Mbit/s"]]'
     )
@@ -667,7 +667,7 @@ def test_the_rate_is_that_of_the_moment_and_of_the_shaper() -> None:
     assert real_time.doubts(realised(), archive(half, ON_TIME)) != []
 
 
-def test_a_program_that_was_held_up_is_not_trusted() -> None:
+def test_a_run_with_late_samples_is_not_trusted() -> None:
     once = [at + 30 * MS * (number == 4) for number, at in enumerate(ON_TIME)]
     assert real_time.doubts(realised(), archive(at_rate({}), once)) == []
     late = [at + 30 * MS * (number in (4, 9)) for number, at in enumerate(ON_TIME)]
@@ -695,7 +695,7 @@ def test_a_module_with_another_setting_is_reported(
     assert missing.why == f"{file} is 0, and the scenario has 1"
 
 
-def test_the_examples_are_refused_or_accepted_but_never_break_it() -> None:
+def test_each_example_is_accepted_or_refused_with_an_error() -> None:
     if reason := namespaces.why_not():
         pytest.skip(reason)
     engine = netns.Netns()

@@ -278,7 +278,7 @@ def test_a_run_keeps_the_source_and_is_verified_without_the_file(tmp_path: Path)
     assert found.equal
 
 
-def test_another_text_and_another_numba_are_another_key(
+def test_a_changed_source_or_compiler_changes_the_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from sojourn.engine import seed_source

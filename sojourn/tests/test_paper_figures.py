@@ -53,7 +53,7 @@ def test_a_paper_s_figure_is_as_wide_as_it_is_printed_and_its_text_no_larger(
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_a_caption_is_the_paper_s_own(pair: list[Run], name: str) -> None:
+def test_a_figure_for_a_paper_has_no_title(pair: list[Run], name: str) -> None:
     title = pair[0].meta.title
     assert any(title in text.get_text() for text in texts(DRAWN[name](pair)))
     small = DRAWN[name](pair, paper=figures.TWO_COLUMNS)
@@ -91,7 +91,7 @@ def test_a_label_that_no_run_has_is_refused(pair: list[Run], wrong: dict[str, ob
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_axes_of_another_figure_are_drawn_in(pair: list[Run], name: str) -> None:
+def test_a_figure_is_drawn_into_given_axes(pair: list[Run], name: str) -> None:
     figure = Figure(figsize=(11, 7))
     left, right = figure.subplots(1, 2)
     assert DRAWN[name](pair, ax=left) is figure

@@ -92,7 +92,7 @@ def test_our_disciplines_make_the_kernel_s_decisions(name: str) -> None:
 def test_a_recording_has_something_to_decide(name: str) -> None:
     kind, ecn = name.rsplit("-", 1)
     side = compare(recording(name)).kernel
-    at_the_door = kind in (
+    refuses = kind in (
         "ets",
         "fq",
         "fq_maxrate",
@@ -110,7 +110,7 @@ def test_a_recording_has_something_to_decide(name: str) -> None:
         "tbf",
         "tbf_atm",
     )
-    assert (side.refused > 0) == at_the_door
+    assert (side.refused > 0) == refuses
     assert side.refused + side.dropped + side.marked > 30
     assert (side.marked > 0) == (ecn == "ecn" and kind not in ("pfifo",))
 
@@ -134,7 +134,7 @@ def test_a_recording_has_something_to_decide(name: str) -> None:
         "sfq_red_headdrop-ecn",
     ],
 )
-def test_the_kernel_s_draws_are_as_many_as_ours_would_expect(name: str) -> None:
+def test_the_number_of_the_kernel_s_random_decisions_fits_our_probabilities(name: str) -> None:
     draws = compare(recording(name)).draws
     assert draws is not None
     # The bound is three standard deviations. The recording is fixed, so the test can't fail by
@@ -377,14 +377,16 @@ def changed(one: Recording, **changes: Any) -> Recording:
         ("fq_codel_memory-ecn", {"memory_limit": 42_000}),
     ],
 )
-def test_another_queue_decides_otherwise(name: str, changes: dict[str, Any]) -> None:
+def test_a_queue_with_other_settings_makes_other_decisions(
+    name: str, changes: dict[str, Any]
+) -> None:
     outcome = compare(changed(recording(name), **changes))
     assert not outcome.agrees
     assert outcome.first is not None
     assert outcome.first.words.startswith(f"packet {outcome.first.packet} of {outcome.arrivals}")
 
 
-def test_a_queue_below_a_shaper_sees_the_packets_that_a_root_does_not() -> None:
+def test_a_queue_below_an_idle_shaper_makes_other_decisions_than_a_root() -> None:
     one = recording("fq_codel-noecn")
     # As fast as the wire, with a burst of one packet: the shaper never delays a packet that the
     # wire would send.
@@ -494,7 +496,7 @@ def test_the_counts_of_a_comparison() -> None:
         ),
     ],
 )
-def test_each_way_to_differ_is_found(columns: dict[str, list[int]], packet: int) -> None:
+def test_each_kind_of_difference_is_found(columns: dict[str, list[int]], packet: int) -> None:
     outcome = compare(by_hand(**columns))
     assert outcome.first is not None
     assert outcome.first.packet == packet
@@ -646,7 +648,7 @@ def test_more_packets_than_can_be_written_down_are_refused() -> None:
 # ------------------------------------------------------------------------------- the command line
 
 
-def test_the_standing_recordings_have_these_queues() -> None:
+def test_the_committed_recordings_have_these_queues() -> None:
     many = {file.stem: len(load(file).variants()) for file in standing.replays("kernel-7.3")}
     assert many == {
         "usual": 39,

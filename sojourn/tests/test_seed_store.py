@@ -133,7 +133,7 @@ def test_numbers_of_another_build_are_computed_again_from_the_tables(
     assert metrics.summary(again).to_dict() == first
 
 
-def test_twenty_seeds_after_ten_make_ten(place: Path, ran: list[int]) -> None:
+def test_a_run_of_more_seeds_makes_only_the_missing_ones(place: Path, ran: list[int]) -> None:
     run(scenario(), seeds=2)
     reports: list[Progress] = []
     made = run(scenario(), seeds=5, progress=reports.append)
@@ -251,7 +251,7 @@ def test_the_same_call_adds_the_missing_seeds_to_its_folder(
         assert one.meta.checksums == other.meta.checksums
 
 
-def test_a_seed_that_is_damaged_is_made_again(tmp_path: Path) -> None:
+def test_a_damaged_seed_of_an_interrupted_run_is_made_again(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with pytest.raises(Interrupted):
         run(scenario(), seeds=9, out=out, jobs=1, progress=interrupted_after(2))

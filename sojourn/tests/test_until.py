@@ -110,7 +110,7 @@ def test_a_decided_cell_gets_no_more_seeds() -> None:
     assert [one.seeds for one in lacking(runs, Precision(KEY, 0.0001, 6))] == [(5, 6)] * 2
 
 
-def test_the_last_seed_that_can_be_asked_for_is_the_last_to_be_added() -> None:
+def test_no_seed_above_the_largest_allowed_one_is_added() -> None:
     run: Any = SimpleNamespace(meta=SimpleNamespace(seeds_asked=(1, 2, SEEDS_END - 2)))
     assert as_many_again(run, 100) == (SEEDS_END - 1,)
 

@@ -106,7 +106,7 @@ def test_runs_of_other_seeds_have_other_fingerprints() -> None:
     assert one.meta.engine_build == two.meta.engine_build == _core.ENGINE
 
 
-def test_the_build_is_in_the_numbers(whole: Path) -> None:
+def test_the_numbers_name_the_engine_s_build(whole: Path) -> None:
     assert sojourn.summary(Run.open(whole)).to_dict()["engine_build"] == _core.ENGINE
 
 

@@ -299,14 +299,14 @@ COUNTED = {
 the option limits nothing."""
 
 
-def test_the_kernel_counts_what_the_words_of_cake_tbf_and_police_say(kernel_uml: str) -> None:
+def test_the_kernel_counts_packets_as_the_words_of_cake_tbf_and_police_say(kernel_uml: str) -> None:
     """A stream of full packets above the rate passes at exactly that rate, in a guest and in the
     simulator."""
     for engine in (kernel_uml, "sim"):
         counts_what_the_words_say(engine)
 
 
-def test_linux_7_3_counts_what_the_words_of_cake_tbf_and_police_say(kernel_73: str) -> None:
+def test_linux_7_3_counts_packets_as_the_words_of_cake_tbf_and_police_say(kernel_73: str) -> None:
     counts_what_the_words_say(kernel_73)
 
 

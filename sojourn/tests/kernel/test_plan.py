@@ -589,7 +589,7 @@ def test_the_discipline_counts_the_bytes_of_the_link_layer() -> None:
 
 
 @pytest.mark.parametrize("machine", [SIMNIC, VETH])
-def test_cake_s_overhead_is_beside_the_ip_packet_whatever_the_link_layer(machine: Machine) -> None:
+def test_cake_s_overhead_is_relative_to_the_ip_packet_on_each_link_layer(machine: Machine) -> None:
     # Where tc-stab(8) has removed Ethernet's header, cake must not remove it again.
     options = {
         ("none", "overhead 10"): "raw noatm overhead 10",
@@ -677,7 +677,7 @@ def test_a_shaper_is_the_parent_of_the_discipline_and_has_no_other_parent() -> N
     assert modem[0] == "qdisc add dev nic1a root handle 10: stab overhead -14 bfifo limit 64000"
 
 
-def test_a_policer_hangs_on_the_egress_and_counts_as_the_discipline_does() -> None:
+def test_a_policer_is_at_the_egress_and_counts_the_discipline_s_bytes() -> None:
     police = "rate 10mbit burst 64k overhead 24"
     overheads = {
         "none": "mtu 2054b overhead 10",

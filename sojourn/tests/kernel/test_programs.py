@@ -80,7 +80,7 @@ def test_a_program_runs_only_with_permission_and_the_refusal_shows_its_command()
     guest_programs.require([scenario(LINE).realise(1)])
 
 
-def test_the_permission_counts_once_it_is_given(allowed: None) -> None:
+def test_with_permission_programs_are_not_refused(allowed: None) -> None:
     guest_programs.require([scenario(LINE + program("true")).realise(1)])
 
 
