@@ -366,6 +366,24 @@ def test_a_run_keeps_what_a_program_printed_and_how_it_ended(tmp_path: Path) -> 
     assert "\x1b" not in guest_programs.output_of(run, 1, one)
 
 
+def test_what_a_program_measured_is_imported_as_a_run_of_its_own(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    content = next((HERE.parent / "formats").glob("irtt*.json")).read_bytes()
+    run = recorded(tmp_path / "run", made_of([], content))
+    assert status(["import", str(run.path), "-o", str(tmp_path / "measured"), "-q"]) == 0
+    whole = HERE.parent / "formats"
+    assert (
+        status(["import", *map(str, whole.glob("irtt*.json")), "-o", str(tmp_path / "file"), "-q"])
+        == 0
+    )
+    assert Run.open(tmp_path / "measured").sums(1) == Run.open(tmp_path / "file").sums(1)
+    capsys.readouterr()
+    silent = recorded(tmp_path / "silent", made_of([], b"hello\n"))
+    assert status(["import", str(silent.path), "-o", str(tmp_path / "none")]) == 2
+    assert "no program of this Run printed a measurement" in capsys.readouterr().err
+
+
 def test_the_page_of_a_scenario_with_programs_does_not_link_to_the_lab(tmp_path: Path) -> None:
     without = sojourn.run(scenario(LINE).with_(duration="1 s"), out=tmp_path / "without")
     assert "Change it yourself" in report.render([without], "lab.html")

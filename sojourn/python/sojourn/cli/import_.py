@@ -74,6 +74,8 @@ def import_(
     and export take like one of our own. The format is found out by the content; files may be
     packed by gzip, bzip2, xz or zstd. `sojourn list formats` shows what is read. Nothing is written
     unless every file can be read.
+
+    Of a Run whose scenario has programs, what they printed is read: FILE is the Run's folder.
     """
     for path in paths:
         work.check_there(path, "give a file that another program wrote; `sojourn list formats`")
@@ -82,7 +84,8 @@ def import_(
 
     if len(dict(units)) < len(units):
         raise UserError("two units are given for one column", "give --unit once for each column")
-    contents = [replace(formats.open_file(path), units=dict(units), span_ns=span) for path in paths]
+    named = [each for path in paths for each in _contents(path)]
+    contents = [replace(content, units=dict(units), span_ns=span) for content, _ in named]
     results = [formats.read(content) for content in contents]
     kinds = [found for found, _ in results]
     for option, given, takes, things in (
@@ -94,8 +97,8 @@ def import_(
                 f"{option} is for {things}, and {paths[0]} is of the format {kinds[0].name}",
                 "leave it out",
             )
-    names = unique_names(map(stem, contents), between="-")
-    several = len(paths) > 1
+    names = unique_names((name for _, name in named), between="-")
+    several = len(contents) > 1
     writers: list[Callable[[], None]] = []
     for content, (found, result), name in zip(contents, results, names, strict=True):
         if isinstance(result, formats.Texts):
@@ -106,6 +109,33 @@ def import_(
             writers.append(partial(_measured, content, found, result, folder, output.force, quiet))
     for write in writers:
         write()
+
+
+def _contents(path: Path) -> list[tuple[Content, str]]:
+    """The file, or of a Run what its programs printed, where that is a measurement; each with the
+    name of its result."""
+    from sojourn import formats, guest_programs
+    from sojourn.figures import slug
+    from sojourn.records import Run
+
+    if not path.is_dir():
+        content = formats.open_file(path)
+        return [(content, stem(content))]
+    run = Run.open(path)
+    records = [(seed, guest_programs.read(run, seed)) for seed in run.seeds]
+    found = []
+    for seed, record in records:
+        for program in record.programs if record else ():
+            content = formats.open_file(run.path / f"seed-{seed}" / program.output)
+            if formats.is_measurement(content):
+                name = slug(program.name)
+                found.append((content, f"{name}-seed-{seed}" if len(records) > 1 else name))
+    if not found:
+        raise UserError(
+            f"{path}: no program of this Run printed a measurement that sojourn reads",
+            "a Run of sojourn needs no import; sojourn list formats shows what programs print: iperf3 -J, irtt -o -",
+        )
+    return found
 
 
 def stem(content: Content) -> str:

@@ -33,6 +33,7 @@ __all__ = [
     "damage_named",
     "formats",
     "identify",
+    "is_measurement",
     "open_file",
     "read",
 ]
@@ -90,6 +91,14 @@ def identify(content: Content) -> Format:
         f"{content.path} has no format that sojourn reads",
         "sojourn list formats shows those it reads",
     )
+
+
+def is_measurement(content: Content) -> bool:
+    """Whether exactly one format of measurements recognises a file."""
+    try:
+        return identify(content).yields is Yields.MEASUREMENT
+    except UserError:
+        return False
 
 
 def read(content: Content) -> tuple[Format, Measurement | Texts]:
