@@ -1,8 +1,10 @@
 """Flows between two programs of the host: their hosts in the plan, and in the guest their numbers,
 output and bytes."""
 
+import importlib.util
 import json
 import re
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from debian import FOLDERS, programs_of
 
 import sojourn
 from sojourn import engine, guest_programs, report
@@ -489,23 +492,133 @@ def test_verify_names_a_program_that_differs_from_run_to_run(
     assert "two runs of seed 1 differ now" in described(one)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("name", "needs"), [("iperf3", ["iperf3"]), ("web-fetch", ["curl", "lighttpd"])]
-)
-def test_an_example_with_a_program_of_debian_runs(
-    guest_for_programs: str, allowed: None, tmp_path: Path, name: str, needs: Sequence[str]
-) -> None:
-    for program in needs:
-        if not any((Path(folder) / program).exists() for folder in ("/usr/bin", "/usr/sbin")):
-            pytest.skip(f"{program} is not installed")
-    first, second = (run_of(sojourn.load(name), tmp_path / each) for each in ("one", "two"))
+OF_DEBIAN: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "fping": ("program.fping", {"fping": "fping"}),
+    "iperf3": ("flow.upload", {"iperf3": "iperf3"}),
+    "irtt": ("flow.call", {"irtt": "irtt"}),
+    "ngtcp2": (
+        "flow.quic",
+        {"gtlsserver": "ngtcp2-server", "gtlsclient": "ngtcp2-client", "openssl": "openssl"},
+    ),
+}
+"""Examples with programs of Debian: whose variables they are, and the packages of its programs."""
+
+
+def of_debian(name: str, folder: Path) -> Scenario:
+    """An example whose programs this host has, or that see the unpacked packages."""
+    whose, wanted = OF_DEBIAN[name]
+    sees, variables = programs_of(wanted, folder)
+    found = sojourn.load(name)
+    return found.with_({"programs.sees": sees, f"{whose}.env": variables}) if variables else found
+
+
+def twice(found: Scenario, folder: Path) -> Run:
+    """Runs it twice and returns the first Run."""
+    first, second = (run_of(found, folder / each) for each in ("one", "two"))
     assert first.sums(1) == second.sums(1)
-    record = guest_programs.read(first, 1)
+    return first
+
+
+def last_status(run: Run) -> int | None:
+    """The exit status of the last program: a flow's client."""
+    record = guest_programs.read(run, 1)
     assert record is not None
-    client = next(one for one in record.programs if one.name.endswith("-client"))
-    assert client.status == 0, printed(first, client.name)
-    if name == "iperf3":
-        # iperf3's numbers, from TCP_INFO, equal those that its packets show.
-        (again,) = re.findall(r" (\d+) +sender", printed(first, client.name))
-        assert first.table("flow", 1)["retransmits"].max() == int(again)
+    return record.programs[-1].status
+
+
+@pytest.mark.long
+def test_the_example_of_iperf3_agrees_with_its_packets(
+    guest_for_programs: str, allowed: None, tmp_path: Path
+) -> None:
+    run = twice(of_debian("iperf3", tmp_path / "debian"), tmp_path)
+    assert last_status(run) == 0, printed(run, "upload-client")
+    # What iperf3 reads from TCP_INFO is what its packets show.
+    (again,) = re.findall(r" (\d+) +sender", printed(run, "upload-client"))
+    assert run.table("flow", 1)["retransmits"].max() == int(again)
+
+
+@pytest.mark.long
+def test_twenty_runs_of_iperf3_have_the_same_bytes(
+    guest_for_programs: str, allowed: None, tmp_path: Path
+) -> None:
+    found = of_debian("iperf3", tmp_path / "debian")
+    seen = {json.dumps(run_of(found, tmp_path / str(at)).sums(1)) for at in range(20)}
+    assert len(seen) == 1
+
+
+@pytest.mark.long
+def test_the_example_of_web_fetch_runs(
+    guest_for_programs: str, allowed: None, tmp_path: Path
+) -> None:
+    for program in ("curl", "lighttpd"):
+        # lighttpd looks for its modules where it was built for, so it has to be installed.
+        if not any((Path(folder) / program).exists() for folder in FOLDERS):
+            pytest.skip(f"{program} is not installed")
+    run = twice(sojourn.load("web-fetch"), tmp_path)
+    assert last_status(run) == 0, printed(run, "fetch-client")
+
+
+@pytest.mark.long
+def test_fping_waits_as_long_as_our_ping(
+    guest_for_programs: str, allowed: None, tmp_path: Path
+) -> None:
+    run = twice(of_debian("fping", tmp_path / "debian"), tmp_path)
+    shown = printed(run, "fping")
+    assert last_status(run) == 0, shown
+    waited = [float(each) for each in re.findall(r"bytes, ([\d.]+) ms", shown)]
+    lost = shown.count("timed out")
+    assert len(waited) + lost == 160
+    ours = run.table("probe", 1).filter(pl.col("t_ns").is_between(3 * 10**9, 19 * 10**9))
+    mean = ours["rtt_ns"].mean()
+    assert isinstance(mean, float)
+    assert sum(waited) / len(waited) == pytest.approx(mean / 1e6, rel=0.05)
+    assert abs(lost - ours["rtt_ns"].null_count()) < 8
+
+
+@pytest.mark.long
+def test_irtt_counts_the_packets_that_its_flow_has(
+    guest_for_programs: str, allowed: None, tmp_path: Path
+) -> None:
+    run = twice(of_debian("irtt", tmp_path / "debian"), tmp_path)
+    measured = json.loads(printed(run, "call-client"))
+    row = run.table("flows", 1).filter(pl.col("flow") == "call").row(0, named=True)
+    asked = measured["stats"]["packets_sent"]
+    assert asked >= 748
+    # Beside its requests irtt sends two packets to open and close.
+    assert row["sent_packets"] == asked + 2
+    assert row["lost_packets"] == measured["stats"]["upstream_loss_percent"] == 0
+    # cake serves the call before the upload: its RTT is that of the path and hardly more.
+    assert measured["stats"]["rtt"]["median"] == pytest.approx(20.5e6, abs=0.5e6)
+
+
+@pytest.mark.long
+def test_a_quic_of_debian_shares_with_tcp(
+    guest_for_programs: str, allowed: None, tmp_path: Path
+) -> None:
+    shares(twice(of_debian("ngtcp2", tmp_path / "debian"), tmp_path))
+
+
+@pytest.mark.long
+def test_a_quic_of_python_shares_with_tcp(
+    guest_for_programs: str, allowed: None, tmp_path: Path
+) -> None:
+    found = sojourn.load("aioquic")
+    own = importlib.util.find_spec("aioquic")
+    if own is not None and own.submodule_search_locations:
+        folder = str(Path(own.submodule_search_locations[0]).parent)
+        found = found.with_(
+            {"programs.sees": ["/usr", folder], "flow.quic.env": {"PYTHONPATH": folder}}
+        )
+    elif subprocess.run(["/usr/bin/python3", "-c", "import aioquic"], check=False).returncode:
+        pytest.skip("no Python here has aioquic: pip install aioquic")
+    shares(twice(found, tmp_path))
+
+
+def shares(run: Run) -> None:
+    """The client of QUIC got its 8 MB, and had about half of the line while it did."""
+    assert last_status(run) == 0, printed(run, "quic-client")
+    (took_ms,) = re.findall(r"8000000 bytes in (\d+) ms", printed(run, "quic-client"))
+    assert 0.4 < 8 * 8000 / int(took_ms) / 10 < 0.6
+    # Beside the stream a packet has QUIC's header and checksum, some 40 of 1200 bytes.
+    line = run.table("flow", 1).filter(pl.col("flow") == "quic")
+    assert 8_000_000 < line["delivered_bytes"].to_list()[-1] < 8_500_000
