@@ -2,7 +2,7 @@
 const SPANS = JSON.parse(document.getElementById("spans").dataset.seconds), NAMES = {600: "10 min", 3600: "1 h", 21600: "6 h", 86400: "24 h"};
 const TOKEN = new URLSearchParams(location.search).get("token") || "";
 const COLUMNS = ["sent", "lost", "min", "p10", "p50", "p90", "max"];
-// Rows this far back may still change: a probe counts in the row of its sending, as lost only after its timeout.
+// Rows this far back may still change: a probe counts in the row in which it was sent, but it is known to be lost only after its timeout.
 const SETTLED_S = 70;
 let span = SPANS[0], kept = null, charts = new Map(), asked = 0;
 

@@ -333,10 +333,10 @@
 
   // ------------------------------------------------------------------------------------- simulating
 
-  let shownRuns = [];                   // what each run answered
+  let shownRuns = [];                   // the answer of each run
   let running = [];                     // {hand, id} of those under way
   let attempt = 0;
-  let turnedAt = null;                  // when the slider was moved whose result is not drawn yet
+  let turnedAt = null;                  // the time of the slider's move whose result is not drawn yet
 
   const say = (text, wrong) => {
     $$("state").textContent = text;
@@ -417,7 +417,7 @@
     const left = read.more_variants && !state.qdiscs.length ? `; ${read.more_variants} more points of the sweep are not shown` : "";
     say(`${all.length} × ${withUnit(read.duration_ns, "ns")}, ${state.seeds === 1 ? `seed ${first}: one seed is a demo` : `${state.seeds} seeds: mean ± half the 95 % interval`}; the first ${withUnit(read.warmup_ns, "ns")} are left out of the numbers${left}`, false);
     draw();
-    // From the move of a slider to the picture.
+    // Measures the time from the slider's move to the drawn picture.
     const moved = turnedAt ?? began;
     turnedAt = null;
     requestAnimationFrame(() => {
