@@ -390,3 +390,72 @@ def test_a_trace_of_mahimahi_is_kept(tmp_path: Path) -> None:
     # The first 4096 bytes are a trace's.
     with pytest.raises(UserError, match="line 3002: 'x' is not a millisecond"):
         _result(tmp_path, "3\n" * 3000 + "20\nx\n" + "21\n" * 2000, "line.down")
+
+
+def test_a_script_that_starts_and_stops_has_the_queues_that_it_starts(tmp_path: Path) -> None:
+    texts = _texts(
+        tmp_path,
+        "start() {\n tc qdisc add dev eth0 root handle 1: htb default 20\n"
+        " tc class add dev eth0 parent 1: classid 1:20 htb rate 40mbit; tc qdisc add dev eth0 parent 1:20 fq_codel\n}\n"
+        "stop() {\n tc qdisc del dev eth0 root\n}\n",
+    )  # fmt: skip
+    keys = _keys(texts)
+    assert (keys["up.shaper"], keys["up.qdisc"]) == ("htb rate 40mbit", "fq_codel")
+    assert "Line 6 deletes the queues of eth0, as a script does to stop: they are taken all the same." in texts.left_out  # fmt: skip
+    # Queues that are deleted and set up again are those of the end.
+    again = "tc qdisc add dev eth0 root pfifo limit {}\n"
+    text = again.format(10) + "tc qdisc del dev eth0 root\n" + again.format(20)
+    assert _keys(_texts(tmp_path, text))["up.qdisc"] == "pfifo limit 20"
+
+
+def test_commands_of_one_line_are_two(tmp_path: Path) -> None:
+    texts = _texts(
+        tmp_path,
+        "tc qdisc add dev wan root cake bandwidth 20Mbit dual-srchost; sudo tc qdisc add dev ifb0 root cake bandwidth 100Mbit ingress\n",
+    )
+    keys = _keys(texts)
+    assert keys["up.qdisc"] == "cake bandwidth 20Mbit dual-srchost"
+    assert keys["down.qdisc"] == "cake bandwidth 100Mbit ingress"
+
+
+def test_netems_rate_and_limit_are_taken_among_its_other_words(tmp_path: Path) -> None:
+    words = "delay 100ms 20ms distribution normal loss 1% rate 10mbit"
+    for more, limit in ((" limit 500", 500), ("", 1000)):
+        keys = _keys(_texts(tmp_path, f"tc qdisc add dev eth0 root netem {words}{more}\n"))
+        assert keys["up.qdisc"] == f"pfifo limit {limit}"
+        assert keys["up.rate"] == "10000000 bit/s"
+
+
+DRIVE = """Timestamp,Speed,CellID,DL_bitrate,UL_bitrate,State
+2019.12.14_10.16.30,38,11,2000,4,I
+2019.12.14_10.16.31,40,11,4000,12,D
+"""
+
+
+@pytest.mark.parametrize(
+    ("table", "way", "rates"),
+    [
+        # A vehicle's speed is not a rate where a column is.
+        (DRIVE, "down", [2, 4]),
+        ("time_s,speed,dl_mbps\n0,88,10\n1,90,20\n", "down", [10, 20]),
+        ("time_s,down_MBps\n0,10\n1,20\n", "down", [80, 160]),
+        ("time_s,DOWN_MBPS\n0,10\n1,20\n", "down", [10, 20]),
+        ("time_s,ul (kB/s)\n0,1000\n1,2000\n", "up", [8, 16]),
+        ("timestamp;dl_mbps\n1700000000;1,5\n1700000001;2,5\n", "down", [1.5, 2.5]),
+        ("time_us,rate_mbps\n0,10\n1000000,20\n", "down", [10, 20]),
+        ("date,time,download_mbps\n2024-01-01,23:59:59,5\n2024-01-02,00:00:00,6\n", "down", [5, 6]),
+    ],
+)  # fmt: skip
+def test_columns_of_a_table_mean_what_they_say(
+    table: str, way: str, rates: list[float], tmp_path: Path
+) -> None:
+    rows = [
+        line.split(",") for line in _texts(tmp_path, table).files[f".{way}.trace"].splitlines()[1:]
+    ]
+    assert [float(rate) for _, rate in rows] == rates
+    assert [float(at) for at, _ in rows] == [0, 1]
+
+
+def test_settings_of_a_shell_may_be_read_only(tmp_path: Path) -> None:
+    texts = _texts(tmp_path, "readonly base_dl_shaper_rate_kbps=\"20000\"\nexport base_ul_shaper_rate_kbps='10000'\n")  # fmt: skip
+    assert texts.taken[0] == "down, unknown: cake at its base, 20000 kbit/s"

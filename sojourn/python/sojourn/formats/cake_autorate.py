@@ -23,9 +23,11 @@ from sojourn.formats.texts import (
 )
 
 _SETTING = re.compile(
-    r"^\s*(?P<name>\w+)=(?P<quote>[\"']?)(?P<value>[^\"'#]*?)(?P=quote)\s*(?:#.*)?$"
+    r"^\s*(?:(?:readonly|export|local|declare(?: +-\w+)?) +)?(?P<name>\w+)=(?P<quote>[\"']?)(?P<value>[^\"'#]*?)(?P=quote)\s*(?:#.*)?$"
 )
-_RATE = re.compile(r"^\s*(?:option\s+)?(?:min|base|max)_dl_shaper_rate_kbps[=\s]", re.M)
+_RATE = re.compile(
+    r"^\s*(?:(?:option|readonly|export)\s+)?(?:min|base|max)_dl_shaper_rate_kbps[=\s]", re.M
+)
 _SECTION = re.compile(r"^\s*config\s+cake_autorate\b")
 _OPTION = re.compile(
     r"^\s*option\s+(?P<name>\w+)\s+(?P<quote>[\"']?)(?P<value>[^\"'#]*?)(?P=quote)\s*(?:#.*)?$"

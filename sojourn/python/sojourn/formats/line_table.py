@@ -30,8 +30,17 @@ if TYPE_CHECKING:
     from sojourn.facts import Direction
 
 _TIMES = re.compile(
-    r"(time|timestamp|ts|t|elapsed|date|datetime|utc)(_?(s|sec|seconds|ms|msec|utc|iso|local))?$"
+    r"(time|timestamp|ts|t|elapsed|date|datetime|utc)(_?(s|sec|seconds|ms|msec|us|usec|ns|utc|iso|local))?$"
 )
+_TIME_UNITS = {"ms": 1e-3, "msec": 1e-3, "us": 1e-6, "usec": 1e-6, "ns": 1e-9}
+_BYTES = re.compile(
+    r"(?<![A-Za-z])[kKMG]?B(?:ps|/s|_per_s)(?![A-Za-z])|(?<![A-Za-z])[kKMG]?[Bb]ytes"
+)
+"""A unit of bytes. Only the case of its letters distinguishes it from one of bits."""
+_DAY = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}$")
+_CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$")
+_COMMA = re.compile(r"-?\d+,\d+")
+"""A number with a comma, in a file whose fields are separated by semicolons."""
 _RATE = re.compile(
     r"(?P<before>down|download|downlink|dl|rx|up|upload|uplink|ul|tx)?_?(?P<what>rate|bandwidth|throughput|bitrate|capacity|goodput|speed|bw)?_?(?P<unit>[kmg]?bps|[kmg]bits?(?:_?per_?s|_?s)?)?_?(?P<after>down|up|dl|ul)?$"
 )
@@ -57,17 +66,22 @@ class _Column:
     """"time", "down", "up", "delay", "rtt" or "loss"."""
     scale: float = 1.0
     """The factor to seconds, Mbit/s, ms or a share of 1; NaN: the name has no unit."""
+    rank: int = 0
+    """Of two columns of one quantity, the one of the higher rank is read. A name with a direction and
+    a unit has a higher rank than `speed`."""
 
 
 def _plain_name(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", name.strip().lower().replace("bit/s", "bps")).strip("_")
+    return re.sub(
+        r"[^a-z0-9]+", "_", name.strip().lower().replace("bit/s", "bps").replace("b/s", "bps")
+    ).strip("_")
 
 
 def _meaning(name: str) -> _Column | None:
     """The meaning of a column, by its name; None: it is not one of these quantities."""
     plain = _plain_name(name)
     if found := _TIMES.match(plain):
-        return _Column("time", 1e-3 if (found[3] or "").startswith("ms") else 1.0)
+        return _Column("time", _TIME_UNITS.get(found[3] or "", 1.0))
     if found := _DELAY.match(plain):
         kind = "rtt" if found[1] in ("rtt", "ping") else "delay"
         return _Column(kind, _DELAY_UNITS.get(found[4] or "", math.nan))
@@ -79,7 +93,10 @@ def _meaning(name: str) -> _Column | None:
     way = found["before"] or found["after"] or "down"
     unit = (found["unit"] or "")[:1]
     return _Column(
-        "up" if way in _UP else "down", _RATE_UNITS.get(unit if found["unit"] else "", math.nan)
+        "up" if way in _UP else "down",
+        _RATE_UNITS.get(unit if found["unit"] else "", math.nan)
+        * (8 if _BYTES.search(name) else 1),
+        rank=bool(found["before"] or found["after"]) + bool(found["unit"]),
     )
 
 
@@ -97,7 +114,10 @@ def _header(content: Content) -> list[str] | None:
 def _cells(line: str) -> list[str]:
     for separator in ("\t", ";", ","):
         if separator in line:
-            return [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]
+            cells = [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]
+            if separator != ";":
+                return cells
+            return [cell.replace(",", ".") if _COMMA.fullmatch(cell) else cell for cell in cells]
     return line.split()
 
 
@@ -113,14 +133,21 @@ def _read(content: Content) -> Texts:
     names = _header(content)
     if names is None:
         raise FileFormatError("its first line does not name its columns")
-    columns, left_out = _columns(names, content.units)
     rows = [_cells(line) for line in content.lines if line.strip()][1:]
+    days = _days(names, rows)
+    columns, left_out = _columns(
+        ["" if at == days else name for at, name in enumerate(names)], content.units
+    )
     if len(rows) > MOST_ROWS:
         raise FileFormatError(f"it has more than {MOST_ROWS} rows: give a shorter part of it")
-    times = _times(
-        [row[columns["time"][0]] if len(row) > columns["time"][0] else "" for row in rows],
-        columns["time"][1],
-    )
+    place = columns["time"][0]
+    cells = [row[place] if len(row) > place else "" for row in rows]
+    if days is not None:
+        cells = [
+            f"{row[days]} {cell}" if len(row) > days else ""
+            for row, cell in zip(rows, cells, strict=True)
+        ]
+    times = _times(cells, columns["time"][1])
     series = {
         quantity: _series(rows, times, at, column, names[at])
         for quantity, (at, column) in columns.items()
@@ -130,6 +157,19 @@ def _read(content: Content) -> Texts:
     return trace_texts(
         content, series, {quantity: names[at] for quantity, (at, _) in columns.items()}, left_out
     )
+
+
+def _days(names: Sequence[str], rows: Sequence[Sequence[str]]) -> int | None:
+    """The place of a column of days in front of one of times of day; None: there is none."""
+    row = rows[0] if rows else []
+    places = [
+        at
+        for at, name in enumerate(names[: len(row)])
+        if (found := _meaning(name)) and found.quantity == "time"
+    ]
+    days = [at for at in places if _DAY.match(row[at])]
+    clocks = [at for at in places if _CLOCK.match(row[at])]
+    return days[0] if days and clocks and days[0] < clocks[0] else None
 
 
 def _columns(
@@ -143,15 +183,24 @@ def _columns(
     chosen: dict[str, tuple[int, _Column]] = {}
     unread = []
     notes = []
-    for at, name in enumerate(names):
-        found = _meaning(name)
-        if found is None or found.quantity in chosen:
+    meanings = [_meaning(name) for name in names]
+    best: dict[str, tuple[int, int]] = {}
+    for at, found in enumerate(meanings):
+        if found is not None:
+            place = (found.rank, -at)
+            best[found.quantity] = max(best.get(found.quantity, place), place)
+    for at, (name, found) in enumerate(zip(names, meanings, strict=True)):
+        if not name:
+            continue
+        if found is None or best[found.quantity] != (found.rank, -at):
             if name in units:
                 raise FileFormatError(f"its column {name!r} is not read, so it takes no unit")
             unread.append(name)
             continue
         if name in units:
             found = _given(found, name, units[name])
+        elif found.quantity in ("down", "up") and _BYTES.search(name):
+            notes.append(f"{name} is in bytes: each has eight bits.")
         elif math.isnan(found.scale):
             if found.quantity in ("down", "up") and plain >= KBITS:
                 found = _Column(found.quantity, 1e-3)

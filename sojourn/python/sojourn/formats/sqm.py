@@ -143,7 +143,7 @@ def _value(written: str, number: int) -> str:
 
 
 def _kbits(queue: Mapping[str, str], key: str) -> int:
-    written = queue.get(key, "0") or "0"
+    written = queue.get(key, "").strip() or "0"
     if not written.isdecimal():
         raise FileFormatError(f"{key} is {written[:40]!r}, which is not a rate in kbit/s")
     return int(written)

@@ -10,7 +10,7 @@ line.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sojourn.formats.content import Content
@@ -34,6 +34,7 @@ _AFTER = re.compile(r"(?:\s*;|\s+(?:\d?>+\s*\S+|\|\|.*|&&.*|\|.*|;.*|#.*|\d>&\d)
 """What follows a command in a shell: where its output goes, what is done if it fails."""
 _SILENT = re.compile(r"^\s*(?:#.*|echo\b.*|set\b.*|exit\b.*|:|\}|\{|fi|done|then|else)?\s*$")
 """Lines of a shell that can't set up a queue."""
+_BETWEEN = re.compile(r"\s*(?:;|&&)\s*(?=(?:sudo +)?\S*tc\s)")
 MOST_NAMED = 12
 
 
@@ -45,7 +46,7 @@ def _read(content: Content) -> Texts:
     tree = Tree()
     values: dict[str, str] = {}
     unread: list[int] = []
-    for number, line in _joined(content.lines):
+    for number, line in _commands(content.lines):
         expanded = _USE.sub(lambda use: _value(use, values), line)
         if found := _ASSIGNMENT.match(expanded):
             values[found["name"]] = found["value"]
@@ -59,6 +60,13 @@ def _read(content: Content) -> Texts:
         more = f" and {len(unread) - MOST_NAMED} more" if len(unread) > MOST_NAMED else ""
         tree.notes.append(f"Lines that were not read, since they are not tc's: {named}{more}.")
     return scenario(content, tree)
+
+
+def _commands(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """The commands with the numbers of their lines. `;` or `&&` separates those of one line."""
+    for number, line in _joined(lines):
+        for part in _BETWEEN.split(line):
+            yield number, part
 
 
 def _joined(lines: Sequence[str]) -> list[tuple[int, str]]:
@@ -92,6 +100,10 @@ def _take(tree: Tree, number: int, what: str, verb: str, words: list[str]) -> No
     dev = _after(words, "dev") or ""
     if verb in ("del", "delete"):
         if what == "qdisc" and "root" in words:
+            qdiscs = [each for each in tree.qdiscs if each.dev == dev]
+            if qdiscs:
+                classes = [each for each in tree.classes if each.dev == dev]
+                tree.deleted[dev] = number, qdiscs, classes
             tree.qdiscs = [each for each in tree.qdiscs if each.dev != dev]
             tree.classes = [each for each in tree.classes if each.dev != dev]
         return

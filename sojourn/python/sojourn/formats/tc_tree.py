@@ -72,6 +72,8 @@ class Tree:
 
     qdiscs: list[QdiscLine] = field(default_factory=list)
     classes: list[ClassLine] = field(default_factory=list)
+    deleted: dict[str, tuple[int, list[QdiscLine], list[ClassLine]]] = field(default_factory=dict)
+    """The queues of each device that a script deleted, with the line that did."""
     redirected: list[str] = field(default_factory=list)
     """Devices that receive the packets that arrive."""
     filtered: dict[str, str] = field(default_factory=dict)
@@ -93,6 +95,13 @@ def scenario(content: Content, tree: Tree) -> Texts:
         FileFormatError: none of them queues anything.
     """
     notes = tree.notes
+    for gone, (number, qdiscs, classes) in tree.deleted.items():
+        if not any(line.dev == gone for line in tree.qdiscs):
+            tree.qdiscs += qdiscs
+            tree.classes += classes
+            notes.append(
+                f"Line {number} deletes the queues of {gone}, as a script does to stop: they are taken all the same."
+            )
     devices = list(dict.fromkeys(line.dev for line in tree.qdiscs if line.kind not in QUIET))
     downs = [dev for dev in devices if dev.startswith("ifb") or dev in tree.redirected]
     ups = [dev for dev in devices if dev not in downs]
@@ -132,7 +141,8 @@ def _described(link: Mapping[str, str]) -> str:
     parts = [link.get("qdisc", "pfifo")]
     if "shaper" in link:
         parts.append(f"below {link['shaper']}")
-    wire = [f"{key} {link[key]}" for key in ("delay", "jitter", *NETEM.values()) if key in link]
+    keys = ("rate", "delay", "jitter", *NETEM.values())
+    wire = [f"{key} {link[key]}" for key in keys if link.get(key, PORT) not in (PORT, "unlimited")]
     return " ".join(parts) + (f", wire: {', '.join(wire)}" if wire else "")
 
 
@@ -384,12 +394,14 @@ def _wire(line: QdiscLine, notes: list[str]) -> dict[str, str]:
             )
         elif _valid({**wire, **keys}, line.number, "netem", notes):
             wire |= keys
-    limit = pairs(words).get("limit")
-    if "rate" in wire and limit:
-        wire["qdisc"] = f"pfifo limit {limit}"
+    limits = [values[0] for word, values in _groups(words) if word == "limit" and values]
+    if "rate" in wire:
+        wire["qdisc"] = f"pfifo limit {limits[0] if limits else NETEM_LIMIT}"
     return wire
 
 
+NETEM_LIMIT = 1000
+"""Packets in netem without a limit of its own."""
 NETEM_WORDS = (
     "limit",
     "delay",
