@@ -233,7 +233,10 @@ def test_a_filter_that_every_packet_matches_chooses_htbs_class(tmp_path: Path) -
     texts = _texts(tmp_path, f"{script}tc filter add dev eth0 parent 1a64: {one} flowid 1a64:104\n")
     keys = _keys(texts)
     assert (keys["up.shaper"], keys["up.delay"]) == ("htb rate 10000000kbit", "5.0ms")
-    assert "Line 6: this filter chooses a class, and one class is taken." in texts.left_out
+    assert (
+        "Line 6: this filter chooses a class for some packets, and only one class is taken."
+        in texts.left_out
+    )
 
 
 def test_a_default_class_that_takes_no_packets_is_not_taken(tmp_path: Path) -> None:
@@ -281,7 +284,7 @@ def test_a_size_table_is_taken(
 
 def test_an_overhead_that_a_scenario_can_not_have_is_noted(tmp_path: Path) -> None:
     texts = _texts(tmp_path, "tc qdisc add dev eth0 root stab overhead -20 fq_codel\n")
-    assert "Line 1: stab overhead -20: a scenario takes away at most the 14 bytes of Ethernet. It is left out." in texts.left_out  # fmt: skip
+    assert "Line 1: stab overhead -20: a scenario can subtract at most the 14 bytes of Ethernet. It is left out." in texts.left_out  # fmt: skip
     # tc itself does not take a negative overhead of a class.
     script = (
         "tc qdisc add dev eth0 root handle 1: htb default 10\n"

@@ -219,7 +219,8 @@ class _Own:
                     lock = _locked(folder)
             os.write(lock, f"process {self.pid}: {shlex.join(sys.argv)}".encode(errors="replace"))
             self.folder = folder
-            # Finalizers run in reverse order: after those of the Runs, which were made later.
+            # Finalizers run in reverse order, so this one runs after those of the Runs, which were
+            # made later.
             weakref.finalize(self, _end_own, self.pid, folder, lock)
 
     def link(self, thing: Path) -> Path | None:

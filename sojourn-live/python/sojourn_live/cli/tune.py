@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 @options.block(
     options.OutputOptions,
     out="Folder of Runs and figures. [default: runs/tune-<host>]",
-    force="Write into the output folder though it exists.",
+    force="Write into the output folder even if it exists.",
 )
 @options.block(ApplyOptions, act="Apply the chosen rates as sojourn shape --apply does.")
 @options.block(options.TalkOptions)
@@ -86,7 +86,7 @@ def tune(
     """Find the fastest shaper that keeps delay under load low.
 
     Measures the line to HOST, where `sojourn serve` runs, without a shaper. Predicts delay and
-    goodput at each rate in the simulator. Tries the rates around the best one in turns, chooses,
+    goodput at each rate in the simulator. Tries the rates around the best one in turn, chooses one,
     and reports how good the prediction was. Needs root. Restores IFACE at the end.
     """
     from sojourn.engine import folder_names

@@ -43,7 +43,8 @@ def sqm(wanted: WantedShape, interface: str) -> list[str] | None:
         **_layer(wanted.link),
     }
     if kind == "cake":
-        # As in `operations`, cake counts what has crossed the line already.
+        # As in `operations`, cake for received packets has `ingress`: these packets have crossed
+        # the line already.
         words = {"i": ["ingress", *more], "e": more}
     else:
         words = {way: [*more, *_kept(wanted.qdisc, more)] for way in "ie"}

@@ -85,8 +85,8 @@ def run(
 ) -> None:
     """Run scenarios and print their numbers.
 
-    A scenario with a sweep runs all its variants, each into a folder of its own. It prints one
-    table: a row for each variant, with its swept values and numbers, the most important first.
+    All variants of a scenario with a sweep are run, each into a folder of its own. One table is
+    printed: a row for each variant, with its swept values and numbers, the most important first.
     """
     from sojourn import engine as engines
     from sojourn import metrics

@@ -1,7 +1,7 @@
 """One instant of a Run in the form of `tc -s qdisc show` and `ss -ti`.
 
-The engine runs the seed again up to that instant. The counters then begin with the run, as those of
-Linux do, and the time lines end at the instant. A field is left out where the engine doesn't know it.
+The engine runs the seed again up to that instant. So the counters count from the start of the run,
+and the time lines end at the instant. A field is left out if the engine doesn't know it.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def as_tc(found: Instant) -> Iterator[str]:
         state = [("ecn_mark {}", marks or None)] + [
             (f"{word} {{}}", now.get(column))
             for column, word in STATE.items()
-            # Most limits don't change, so the words have it.
+            # A limit that is among the words already is not repeated.
             if column != "limit" or f"limit {_number(now.get(column))}" not in link.qdisc
         ]
         if line := _words(state):

@@ -240,7 +240,7 @@ def _refused(there: Way, lines: Sequence[str]) -> set[str]:
 
 @functools.cache
 def _absent(there: Way) -> set[str]:
-    """Of the lines of `_typical` and htb's, those that tc can't apply."""
+    """The lines of `_typical`, and the line of htb, that tc can't apply."""
     return _refused(there, [*_typical().values(), _RATE])
 
 

@@ -97,7 +97,7 @@ def _is_text(content: Content) -> bool:
 
 def _read_text(_content: Content) -> FileMeasurement:
     raise FileFormatError(
-        "it is what iperf 2 prints, with three digits: run it again with -y C, which writes the bytes of each interval"
+        "it is the text that iperf 2 prints, with three digits: run it again with -y C, which writes the bytes of each interval"
     )
 
 

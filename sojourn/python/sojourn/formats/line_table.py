@@ -347,7 +347,7 @@ def _scenario(
 
 
 def _is_unnamed(content: Content) -> bool:
-    """Whether it has numbers alone, in columns of which no line names the content."""
+    """Whether it has only numbers, and no line that names its columns."""
     lines = [line for line in content.head.splitlines() if line.strip() and line[0] != "#"]
     if len(content.first) == HEAD:
         lines = lines[:-1]
@@ -356,7 +356,7 @@ def _is_unnamed(content: Content) -> bool:
         len(rows) > 1
         and len({len(row) for row in rows}) == 1
         and all(_NUMBER.fullmatch(cell) for row in rows for cell in row)
-        # A column of whole numbers is Mahimahi's, or too little to go by.
+        # A single column of whole numbers may be a trace of Mahimahi, or anything else.
         and (len(rows[0]) > 1 or any("." in row[0] for row in rows))
     )
 

@@ -2,7 +2,7 @@
 
 Each line is the millisecond of an opportunity to send 1500 bytes (Netravali et al., "Mahimahi: accurate
 record-and-replay for HTTP", 2015). The trace is kept as it is: crates/scenario/src/trace.rs reads it.
-The file does not contain its direction: it is down, unless the name ends in `.up`.
+The file does not contain its direction, which is taken for down unless the name ends in `.up`.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def home(found: Packets) -> tuple[set[str], str]:
         for address, other in ((ends.source, ends.target), (ends.target, ends.source)):
             by_address[address] += int(size)
             peers.setdefault(address, set()).add(other)
-    # One host can't send from an address of many.
+    # A multicast, broadcast or unspecified address is not the address of one host.
     hosts = {each: size for each, size in by_address.items() if not _of_many(each)}
     most = max((hosts or by_address).values())
     senders = [found.flows[number].source for number in found.flow[:1000].tolist()]
@@ -117,8 +117,8 @@ def _alike(one: str, other: str) -> int:
 
 
 def is_up(ends: Ends, ours: set[str]) -> bool:
-    """Whether these packets come from this side. A host that talks to itself is a client at its
-    higher port."""
+    """Whether these packets come from this side. If a host talks to itself, the client is the end
+    with the higher port."""
     if ends.source == ends.target:
         return ends.source_port >= ends.target_port
     return ends.source in ours

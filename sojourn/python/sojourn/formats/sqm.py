@@ -36,7 +36,7 @@ VARIABLES = {
 """sqm-scripts' variables, each with its option of UCI."""
 DEFAULT_SCRIPT = "simple.qos"
 DEFAULT_LIMIT = "1001"
-"""Packets of a discipline below htb."""
+"""The limit of a discipline below htb, in packets."""
 RATES = {"down": "download", "up": "upload"}
 """The option of each direction's rate."""
 TINS = {
@@ -200,7 +200,8 @@ def _cake(
 
 
 def _target(written: str, kind: str, kbits: int) -> list[str]:
-    """The target: that of the file, or one for the rate, where a packet takes long."""
+    """The target of the AQM: the file's, or one that follows from the rate if the rate is so low
+    that a packet takes long."""
     if re.fullmatch(r"\d+(s|secs?|ms|msecs?|us|usecs?)", written):
         return [f"target {written}"]
     if written.lower() == "default" or kind == "fq_pie":

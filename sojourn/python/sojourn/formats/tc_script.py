@@ -1,10 +1,10 @@
 """A script of tc's commands, as they are typed into a router: a scenario.
 
 The reader knows `tc qdisc`, `tc class` and `tc filter` with add, replace, change and del, `ip link`
-for an ifb, and the shell's assignments (`DEV=eth0`) with their uses. A filter that chooses a class
-is not used, because only one class is taken (`tc_tree`). A filter that redirects names the device
-of arriving packets. A filter that polices becomes the link's policer. A note names every other
-line.
+for an ifb, and the shell's assignments (`DEV=eth0`) with their uses. A filter that sends every
+packet to a class chooses the class that is taken (`tc_tree`); other filters that choose a class are
+not used. A filter that redirects names the device of arriving packets. A filter that polices
+becomes the link's policer. A note names every other line.
 """
 
 from __future__ import annotations
@@ -179,7 +179,9 @@ def _take_filter(tree: Tree, number: int, dev: str, words: list[str]) -> None:
         if chosen and _matches_all(words):
             tree.filtered.setdefault(dev, chosen)
             return
-        tree.notes.append(f"Line {number}: this filter chooses a class, and one class is taken.")
+        tree.notes.append(
+            f"Line {number}: this filter chooses a class for some packets, and only one class is taken."
+        )
 
 
 _ANY = (("u32", "0", "0"), *((version, end, net) for version, net in (("ip", "0.0.0.0/0"), ("ip", "0/0"), ("ip6", "::/0")) for end in ("src", "dst")))  # fmt: skip

@@ -17,7 +17,8 @@ _QDISC = re.compile(
     r"^qdisc (?P<kind>\S+) (?P<handle>[0-9a-f]+:)(?: \[offloaded\])?(?: dev (?P<dev>\S+))? (?:(?P<root>root)|parent (?P<parent>\S+)|ingress_block\S*)(?: refcnt \d+)? ?(?P<words>.*)$"
 )
 _STAB = re.compile(r"^ +(?:linklayer \S+|overhead -?\d+|mpu \d+|mtu \d+|tsize \d+)(?: |$)")
-"""The size table of the qdisc of the line before, as `tc -d qdisc show` prints it."""
+"""A line with the size table of the qdisc in the line before it, as `tc -d qdisc show` prints
+it."""
 _CLASS = re.compile(
     r"^class htb (?P<name>\S+) (?:root|parent (?P<parent>\S+))(?: leaf \S+)?(?: prio \d+)?(?: quantum \S+)? (?P<words>.*)$"
 )

@@ -1,10 +1,10 @@
 """The qdiscs and classes of tc, as a link of a scenario: read by `tc_show` and `tc_script`.
 
 A device that receives redirected packets, or is called `ifb...`, is the link down; the other one is
-the link up. Of htb's classes one is taken, with its queue: that of a filter that every packet matches,
-otherwise the default one. Its rate is the lowest ceil on the way to the root. A tbf with a queue below
-it is a shaper; without one it is the link's queue. netem is the wire. A note names each line that a
-scenario can't express, and the reason.
+the link up. One of htb's classes is taken, with its queue: the class to which a filter sends every
+packet, or else the default class. Its rate is the lowest ceil on the way to the root. A tbf with a
+queue below it is a shaper; without one it is the link's queue. netem is the wire. A note names each
+line that a scenario can't express, and the reason.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Tree:
     redirected: list[str] = field(default_factory=list)
     """Devices that receive the packets that arrive."""
     filtered: dict[str, str] = field(default_factory=dict)
-    """The class to which a filter of each device sends every packet."""
+    """For each device, the class to which a filter sends every packet."""
     polices: dict[str, tuple[int, str]] = field(default_factory=dict)
     """The line and the words of the policer of each device's arriving packets."""
     notes: list[str] = field(default_factory=list)
@@ -246,19 +246,19 @@ def _below_zero(size_table: Mapping[str, str]) -> bool:
 
 
 ETHERNET_BYTES = 14
-"""Bytes that Linux counts of a packet below IP."""
+"""The bytes of the header below IP that Linux counts in a packet's length."""
 
 
 def _layer(line: QdiscLine, notes: list[str]) -> dict[str, str]:
-    """The link layer that a size table (tc-stab(8)) makes: disciplines count its overhead, too. A
-    negative overhead takes away from the bytes of Ethernet."""
+    """The link layer that has the effect of a size table (tc-stab(8)): disciplines count its
+    overhead, too. A negative overhead reduces the bytes of Ethernet."""
     try:
         overhead, least = (int(line.size_table.get(word, "0")) for word in ("overhead", "mpu"))
     except ValueError:
         overhead, least = -ETHERNET_BYTES - 1, 0
     if overhead < -ETHERNET_BYTES:
         notes.append(
-            f"Line {line.number}: stab overhead {line.size_table['overhead']}: a scenario takes away at most the {ETHERNET_BYTES} bytes of Ethernet. It is left out."
+            f"Line {line.number}: stab overhead {line.size_table['overhead']}: a scenario can subtract at most the {ETHERNET_BYTES} bytes of Ethernet. It is left out."
         )
         return {}
     cells = "atm " if line.size_table.get("linklayer") in ("atm", "adsl") else ""

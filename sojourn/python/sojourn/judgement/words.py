@@ -219,7 +219,8 @@ def _headlines(found: Sequence[Difference]) -> list[Difference]:
 
 
 def _leading(quantities: Sequence[_Of]) -> list[_Of]:
-    """The first felt quantity of each user, in order; for pings the one that ranks the Runs."""
+    """The first felt quantity of each user, in their order. For pings it is the quantity that ranks
+    the Runs."""
     first: dict[str, _Of] = {}
     felt = [each for each in quantities if each.role == "felt"]
     for each in sorted(felt, key=lambda each: each.key != RANKED_BY):

@@ -110,8 +110,8 @@ def _changed_default(former: Former) -> str:
 
 
 def _hidden(former: Former) -> str:
-    """The state that the kernel has but does not report; "": none. The kernel refuses to make the
-    other disciplines with hidden state without that state."""
+    """The state that the kernel has but does not report; "": none. There are other disciplines with
+    hidden state, but the kernel refuses to make one without that state."""
     for one in former.things:
         # tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter.
         if one.kind == "netem" and any(one.attribute(OPTIONS)[20:24]):

@@ -414,7 +414,8 @@ def _queue_panels(run: Run, link: str, table: Any, buffers: Buffers, add: Any) -
     most = float(np.nanmax(backlog.y)) if np.isfinite(backlog.y).any() else 0.0
     remark = ""
     for name, level in state.levels.items():
-        # A limit far above the backlog would flatten the curve, so the heading has it instead.
+        # A limit far above the backlog would flatten the curve, so it is written in the heading
+        # instead.
         if level <= 1.6 * max(most, 1.0):
             label = f"{name} {on_page(level)} {unit}"
             entries.append(_level(label, level, run.meta.duration_ns / 1e9, buffers))

@@ -102,7 +102,7 @@ def closure(programs: Iterable[str], roots: Sequence[Path]) -> dict[str, Path]:
         file = _file(path, roots)
         if file is None:
             raise GuestError(
-                f"{path} is not here, which {wanted_by} needs",
+                f"{wanted_by} needs {path}, which is not on this host",
                 "reinstall the package it comes from",
             )
         found[path] = file
@@ -129,7 +129,7 @@ def _place(name: str, folders: Sequence[str], roots: Sequence[Path], wanted_by: 
         if _file(f"{folder}/{name}", roots):
             return f"{folder}/{name}"
     raise GuestError(
-        f"the library {name} is not here, which {wanted_by} needs",
+        f"{wanted_by} needs the library {name}, which is not on this host",
         "reinstall the package that needs it",
     )
 

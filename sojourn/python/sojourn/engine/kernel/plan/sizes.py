@@ -23,9 +23,9 @@ from sojourn.scenario.tcp import MTU
 
 LONGEST_LINGER_NS = 5 * 10**9
 _NAMESPACE_KB = 1200
-"""A namespace takes a quarter of this. But a kernel allows half as many namespaces as threads. It
-allows two threads for each MB of memory: 64 kB of stack each, in an eighth of the memory (fork.c,
-ucount.c)."""
+"""The memory needed for each namespace. A namespace itself takes a quarter of this, but the kernel
+limits the number of namespaces by the memory: half as many as threads, and two threads for each MB
+(64 kB of stack each, in an eighth of the memory; fork.c, ucount.c)."""
 _PACKET_KB = 2.5
 """A full packet in the kernel."""
 _ROW_BYTES = 160
@@ -35,7 +35,7 @@ _HEADERS_BYTES = 400
 
 
 _PROGRAM_PACKET_BYTES = 400.0
-"""Lower estimate: a program's packets are of any size."""
+"""A lower estimate of the mean packet of programs, whose packets may have any size."""
 _EMPTY_OF_A_TRANSFER = 4.5
 """The packets of a transfer in addition to its full ones: SYN, ACK, FIN, ACK, and half of the last
 data packet."""
@@ -50,8 +50,8 @@ def linger_ns(links: Sequence[Link], flows: Sequence[Flow]) -> int:
     """Time after the run's end in which the packets that senders still have (about two windows)
     arrive: a few round trips through full queues.
 
-    While packets arrive, the taps can't be closed at the same packet: one tap would have recorded
-    it and another one not.
+    The taps are closed only after this time. If packets still arrived, one tap might have recorded
+    a packet that another tap never sees.
     """
     extra = max((flow.path_extra_ns + flow.back_extra_ns for flow in flows), default=0)
     waits = sorted((_longest_wait(link) + link.delay_ns for link in links), reverse=True)
@@ -135,8 +135,8 @@ def _sent_a_second(traffic: Ping | Udp | Video) -> float:
 
 
 def _mean_packet(traffic: Bulk | Transfers | Requests | Stream | ProgramTraffic) -> float:
-    """Lower estimate of the mean size of a flow's IP packets on the way forth, bytes; each transfer
-    begins and ends with some empty ones."""
+    """Lower estimate of the mean size of a flow's IP packets from source to target, bytes. Each
+    transfer begins and ends with some empty packets."""
     if isinstance(traffic, ProgramTraffic):
         return _PROGRAM_PACKET_BYTES
     tcp = traffic.tcp
