@@ -75,7 +75,8 @@ def import_(
     packed by gzip, bzip2, xz or zstd. `sojourn list formats` shows what is read. Nothing is written
     unless every file can be read.
 
-    Of a Run whose scenario has programs, what they printed is read: FILE is the Run's folder.
+    FILE may also be the folder of a Run whose scenario has programs: then the measurements that
+    they printed are read.
     """
     for path in paths:
         work.check_there(path, "give a file that another program wrote; `sojourn list formats`")
@@ -112,8 +113,8 @@ def import_(
 
 
 def _contents(path: Path) -> list[tuple[Content, str]]:
-    """The file, or of a Run what its programs printed, where that is a measurement; each with the
-    name of its result."""
+    """The content to import, each with the name of its result: the file itself, or, for a Run, the
+    measurements that its programs printed."""
     from sojourn import formats, guest_programs
     from sojourn.figures import slug
     from sojourn.records import Run
@@ -133,7 +134,7 @@ def _contents(path: Path) -> list[tuple[Content, str]]:
     if not found:
         raise UserError(
             f"{path}: no program of this Run printed a measurement that sojourn reads",
-            "a Run of sojourn needs no import; sojourn list formats shows what programs print: iperf3 -J, irtt -o -",
+            "a Run itself needs no import; let a program print a format that `sojourn list formats` shows, like iperf3 -J or irtt -o -",
         )
     return found
 
