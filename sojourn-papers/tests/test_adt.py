@@ -173,12 +173,8 @@ def _seed(warmup_s: int = 0, **tables: list[dict[str, Any]]) -> Seed:
         warmup_ns=warmup_s * 10**9,
         link=lambda _: SimpleNamespace(rate_bps=12_000_000),
     )
-    return cast(
-        Seed,
-        SimpleNamespace(
-            run=SimpleNamespace(meta=meta), table=lambda name: pl.DataFrame(tables[name])
-        ),
-    )
+    run = SimpleNamespace(meta=meta, table=lambda name, _number: pl.DataFrame(tables[name]))
+    return Seed(cast(Any, run), 1)
 
 
 def _samples(*rows: tuple[int, int, float, int, int]) -> list[dict[str, Any]]:

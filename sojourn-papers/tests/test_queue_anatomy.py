@@ -1,6 +1,7 @@
 """The two-level queue in its quick version: its laws hold, and each miss has a reason."""
 
 from collections import Counter
+from typing import Any
 
 import polars as pl
 import pytest
@@ -8,7 +9,7 @@ from laws import *  # noqa: F403
 
 import sojourn_papers as papers
 from sojourn.scenario import load
-from sojourn_papers.evidence import Along, Estimate, Evidence, Measure, NotRun
+from sojourn_papers.evidence import Along, Estimate, Evidence, Measure, NotRun, Seed
 from sojourn_papers.queue_anatomy import figures, studies
 from sojourn_papers.queue_anatomy import measures as m
 from sojourn_papers.reproduction import Reproduction
@@ -156,11 +157,11 @@ def test_the_sources_own_sizes_are_all_there() -> None:
     )
 
 
-class _Tables:
+class _Tables(Seed):
     """A seed with hand-made tables: two files, one of them recorded twice, and three pings."""
 
     def __init__(self) -> None:
-        self._tables = {
+        tables = {
             "transfers": pl.DataFrame(
                 {
                     "flow": ["file.1", "file.2", "file.2"],
@@ -193,25 +194,24 @@ class _Tables:
         }
         flow = type("Flow", (), {"finite": True})
         ping = type("Flow", (), {"finite": False})
-        self.run = type("Run", (), {"meta": type("Meta", (), {"flows": [flow, flow, ping]})})
-
-    def table(self, name: str) -> pl.DataFrame:
-        return self._tables[name]
+        run: Any = type("Run", (), {"meta": type("Meta", (), {"flows": [flow, flow, ping]})})
+        super().__init__(run, 1)
+        self._tables = tables
 
 
 def test_measures_end_with_the_last_copy() -> None:
     seed = _Tables()
-    assert m.end_s(seed) == 8.0  # type: ignore[arg-type]
+    assert m.end_s(seed) == 8.0
     # The RTTs are 100 and 300 ms; one ping was lost, one was sent after the last copy.
-    assert m.rtt_ms(seed) == pytest.approx(200)  # type: ignore[arg-type]
-    assert m.throughput_mbps(seed) == pytest.approx(4.0)  # type: ignore[arg-type]
+    assert m.rtt_ms(seed) == pytest.approx(200)
+    assert m.throughput_mbps(seed) == pytest.approx(4.0)
 
 
 def test_queues_are_averaged_over_the_copies_not_over_the_run() -> None:
     seed = _Tables()
     # The Run lasts 20 s, the copies 8 s: all packets waited during the copies.
-    assert m.in_ring(seed) == pytest.approx(7.5)  # type: ignore[arg-type]
-    assert m.in_qdisc_percent(seed) == pytest.approx(75)  # type: ignore[arg-type]
+    assert m.in_ring(seed) == pytest.approx(7.5)
+    assert m.in_qdisc_percent(seed) == pytest.approx(75)
 
 
 def test_a_guest_runs_the_cases_that_decide() -> None:
@@ -245,8 +245,8 @@ def test_a_size_that_was_not_run_is_an_error() -> None:
 
 def test_a_retransmission_is_needless_if_nothing_was_lost_for_it() -> None:
     seed = _Tables()
-    assert m.retransmissions(seed) == 10  # type: ignore[arg-type]
-    assert m.needless(seed) == pytest.approx(0.7)  # type: ignore[arg-type]
+    assert m.retransmissions(seed) == 10
+    assert m.needless(seed) == pytest.approx(0.7)
 
 
 def test_comparisons_are_of_one_seed_with_itself(quick: Reproduction) -> None:

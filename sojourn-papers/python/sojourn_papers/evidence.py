@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import polars as pl
 
@@ -54,6 +54,14 @@ class Seed:
     def after_warmup(self, name: str) -> pl.DataFrame:
         """The rows of a time line (`queue`, `flow`, `probe`, `drops`) after the warm-up."""
         return self.table(name).filter(pl.col("t_ns") > self.run.meta.warmup_ns)
+
+    def link(self, name: str = "down") -> dict[str, Any]:
+        """A link's row of the table `links`."""
+        return self.table("links").row(by_predicate=pl.col("link") == name, named=True)
+
+    def timeline(self, link: str = "down") -> pl.DataFrame:
+        """A link's rows of the table `queue`, in order."""
+        return self.table("queue").filter(pl.col("link") == link).sort("t_ns")
 
     @cached_property
     def numbers(self) -> SeedNumbers:

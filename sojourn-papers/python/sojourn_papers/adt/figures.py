@@ -43,7 +43,7 @@ def queue(evidence: Evidence) -> Figure:
         says="seed 1 shown",
     )
     for [axes], (name, (colour, _)) in zip(rows, LOOKS.items(), strict=True):
-        line = m.timeline(evidence.seeds(s.DISCIPLINES[name])[0])
+        line = evidence.seeds(s.DISCIPLINES[name])[0].timeline()
         t = line["t_ns"].to_numpy() / 1e9
         axes.plot(
             t,
@@ -124,7 +124,7 @@ def changing(evidence: Evidence) -> Figure:
     )
     [[top], [middle], [bottom]] = rows
     seed = evidence.seeds(s.CHANGING.only)[0]
-    line = m.timeline(seed)
+    line = seed.timeline()
     t = line["t_ns"].to_numpy() / 1e9
     colour = LOOKS["ADT"][0]
     top.plot(t, m.users(t, m.joining_s(seed)), color=style.INK)

@@ -22,6 +22,9 @@ from numpy.typing import NDArray
 from sojourn import metrics
 from sojourn_papers.adt.studies import CHANGING
 from sojourn_papers.evidence import Estimate, Evidence, Seed
+from sojourn_papers.measured import delay_ms as delay_ms
+from sojourn_papers.measured import loss as loss
+from sojourn_papers.measured import utilisation as utilisation
 
 Floats = NDArray[np.float64]
 
@@ -33,34 +36,16 @@ HEADER = 40
 # -------------------------------------------------------------------------------- the five columns
 
 
-def utilisation(seed: Seed) -> float:
-    """Utilisation of the bottleneck, %."""
-    row = _link(seed)
-    return 100 * metrics.utilisation(row["wire_bytes"], row["capacity_bits"])
-
-
-def loss(seed: Seed) -> float:
-    """Share of the arriving packets that the bottleneck dropped, %."""
-    row = _link(seed)
-    return 100 * metrics.ratio(row["dropped_packets"], row["arrived_packets"])
-
-
-def delay_ms(seed: Seed) -> float:
-    """Mean queueing delay, ms."""
-    row = _link(seed)
-    return metrics.ratio(row["sojourn_sum_ns"], row["sent_packets"]) / 1e6
-
-
 def backlog_ms(seed: Seed) -> float:
     """Mean backlog after the warm-up, with each packet counted as 1500 B, ms. The source counts so:
     its 500 packets are 30 ms."""
-    line = timeline(seed).filter(pl.col("t_ns") > seed.run.meta.warmup_ns)
+    line = seed.timeline().filter(pl.col("t_ns") > seed.run.meta.warmup_ns)
     return _mean(line["backlog_packets"]) * PACKET * 8e3 / _rate(seed)
 
 
 def longest_ms(seed: Seed) -> float:
     """The longest queueing delay, ms."""
-    return float(_link(seed)["sojourn_max_ns"]) / 1e6
+    return float(seed.link()["sojourn_max_ns"]) / 1e6
 
 
 def fairness(seed: Seed) -> float:
@@ -72,7 +57,7 @@ def goodput(seed: Seed) -> float:
     """Useful packets from left to right (not "backward") over the capacity, %."""
     forward = seed.table("flows").filter(~pl.col("flow").str.starts_with("backward"))
     data = float(forward["delivered_bytes"].sum()) * 8
-    return 100 * metrics.ratio(data * PACKET / (PACKET - HEADER), _link(seed)["capacity_bits"])
+    return 100 * metrics.ratio(data * PACKET / (PACKET - HEADER), seed.link()["capacity_bits"])
 
 
 def ack_share(seed: Seed) -> float:
@@ -82,7 +67,7 @@ def ack_share(seed: Seed) -> float:
     return 100 * (
         1
         - metrics.ratio(
-            float(forward["received_packets"].sum()) * PACKET, _link(seed)["sent_bytes"]
+            float(forward["received_packets"].sum()) * PACKET, seed.link()["sent_bytes"]
         )
     )
 
@@ -90,39 +75,34 @@ def ack_share(seed: Seed) -> float:
 def timeouts_per_loss(seed: Seed) -> float:
     """Timeouts of TCP for each packet that the bottleneck dropped, %."""
     return 100 * metrics.ratio(
-        float(seed.table("flows")["timeouts"].sum()), _link(seed)["dropped_packets"]
+        float(seed.table("flows")["timeouts"].sum()), seed.link()["dropped_packets"]
     )
 
 
 # -------------------------------------------------------------------------------------- over time
 
 
-def timeline(seed: Seed) -> pl.DataFrame:
-    """The bottleneck's rows of the table `queue`, in order."""
-    return seed.table("queue").filter(pl.col("link") == "down").sort("t_ns")
-
-
 def limit(seed: Seed) -> float:
     """Mean q_adt after the warm-up, packets."""
-    return _mean(timeline(seed).filter(pl.col("t_ns") > seed.run.meta.warmup_ns)["limit"])
+    return _mean(seed.timeline().filter(pl.col("t_ns") > seed.run.meta.warmup_ns)["limit"])
 
 
 def swing(seed: Seed) -> float:
     """Standard deviation of q_adt after the warm-up over its mean, %."""
-    line = timeline(seed).filter(pl.col("t_ns") > seed.run.meta.warmup_ns)["limit"].to_numpy()
+    line = seed.timeline().filter(pl.col("t_ns") > seed.run.meta.warmup_ns)["limit"].to_numpy()
     return float(100 * line.std() / line.mean())
 
 
 def halving_s(seed: Seed) -> float:
     """Time that q_adt takes from 400 to 200 packets when it first falls, s; NaN if it does not
     reach 200."""
-    line = timeline(seed)
+    line = seed.timeline()
     return first_below(line, 200) - first_below(line, 400)
 
 
 def doubling_s(seed: Seed) -> float:
     """Time that q_adt takes to rise from 150 to 300 packets, s; NaN if it does not reach 300."""
-    line = timeline(seed)
+    line = seed.timeline()
     return first_above(line, 300) - first_above(line, 150)
 
 
@@ -189,15 +169,11 @@ def changing_utilisation(seed: Seed) -> float:
 
 
 def _with_users(seed: Seed) -> tuple[pl.DataFrame, Floats]:
-    line = timeline(seed)
+    line = seed.timeline()
     return line, users(line["t_ns"].to_numpy() / 1e9, joining_s(seed))
 
 
 # ----------------------------------------------------------------------------------------- pieces
-
-
-def _link(seed: Seed) -> dict[str, int]:
-    return seed.table("links").filter(pl.col("link") == "down").row(0, named=True)
 
 
 def _rate(seed: Seed) -> int:

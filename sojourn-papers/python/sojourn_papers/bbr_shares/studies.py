@@ -55,9 +55,7 @@ DEPTH = Study(
         *(beside("BBR", 1, cubics, depth) for cubics in (1, 16) for depth in (2, 8)),
         *(beside("BBR 3", 1, 1, depth) for depth in (2, 8)),
     ],
-    quick_seeds=1,
     kernel_variants=[beside("BBR", 1, cubics, depth) for cubics in (1, 16) for depth in (2, 8, 32)],
-    kernel_seeds=2,
 )
 
 PROBED = Study(

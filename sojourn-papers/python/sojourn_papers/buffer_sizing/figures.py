@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 from matplotlib.figure import Figure
 
 from sojourn.figures import style
@@ -32,7 +31,7 @@ def single(evidence: Evidence) -> Figure:
         spread="",
     )
     for [axes], (size, variant), colour in zip(rows, s.ONE.items(), _COLOURS, strict=True):
-        table = evidence.seeds(variant)[0].table("queue").filter(pl.col("link") == "down")
+        table = evidence.seeds(variant)[0].timeline()
         use = evidence.mean(variant, m.utilisation)
         axes.plot(table["t_ns"] / 1e9, table["backlog_packets"], color=colour, linewidth=0.9)
         stated_level(axes, size)

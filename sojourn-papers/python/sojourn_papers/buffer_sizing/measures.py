@@ -18,32 +18,17 @@ from sojourn import metrics
 from sojourn_papers.buffer_sizing import model
 from sojourn_papers.buffer_sizing import studies as s
 from sojourn_papers.evidence import Estimate, Evidence, Seed, estimated
+from sojourn_papers.measured import delay_ms as delay_ms
+from sojourn_papers.measured import loss as loss
+from sojourn_papers.measured import utilisation as utilisation
 
 APART_S = 1.0
 """Drops less than this apart are one loss for the flow."""
 
 
-def utilisation(seed: Seed) -> float:
-    """Utilisation of the bottleneck, %."""
-    row = _link(seed)
-    return 100 * metrics.utilisation(row["wire_bytes"], row["capacity_bits"])
-
-
-def loss(seed: Seed) -> float:
-    """Packets that the bottleneck dropped over those that arrived, %."""
-    row = _link(seed)
-    return 100 * metrics.ratio(row["dropped_packets"], row["arrived_packets"])
-
-
 def mean_queue(seed: Seed) -> float:
     """Mean queue of the bottleneck, packets."""
-    return float(_link(seed)["backlog_mean_packets"])
-
-
-def delay_ms(seed: Seed) -> float:
-    """Mean queueing delay, ms."""
-    row = _link(seed)
-    return metrics.ratio(row["sojourn_sum_ns"], row["sent_packets"]) / 1e6
+    return float(seed.link()["backlog_mean_packets"])
 
 
 def least_queue(seed: Seed) -> float:
@@ -81,10 +66,6 @@ def at_a_time(seed: Seed) -> float:
     done = seed.table("transfers").filter(pl.col("end_ns") > seed.run.meta.warmup_ns)
     seconds = (seed.run.meta.duration_ns - seed.run.meta.warmup_ns) / 1e9
     return len(seed.run.meta.flows) - done.height / seconds * s.PARETO_PAUSE_S
-
-
-def _link(seed: Seed) -> dict[str, int]:
-    return seed.table("links").filter(pl.col("link") == "down").row(0, named=True)
 
 
 # ------------------------------------------------------------------------------- of several variants

@@ -218,7 +218,7 @@ def steps(evidence: Evidence, packets: int) -> Figure:
         spread="",
     )
     for name in (s.TAIL, s.RED, s.CODEL):
-        line = m.timeline(evidence.seeds(s.STEPPED[name, packets])[0])
+        line = evidence.seeds(s.STEPPED[name, packets])[0].timeline()
         t = line["t_ns"].to_numpy() / 1e9
         longest = line["sojourn_max_ns"].cast(pl.Float64).fill_null(np.nan).to_numpy() / 1e6
         colour = LOOKS[name][0]

@@ -46,7 +46,7 @@ def utilisation(link: str = "down") -> Measure:
     """Utilisation of the link, %."""
 
     def measured(seed: Seed) -> float:
-        row = _link(seed, link)
+        row = seed.link(link)
         return 100 * metrics.utilisation(row["wire_bytes"], row["capacity_bits"])
 
     return measured
@@ -60,7 +60,7 @@ def loss(link: str = "down") -> Measure:
     """Packets that the queue dropped over those that arrived, %."""
 
     def measured(seed: Seed) -> float:
-        row = _link(seed, link)
+        row = seed.link(link)
         return 100 * metrics.ratio(row["dropped_packets"], row["arrived_packets"])
 
     return measured
@@ -71,7 +71,7 @@ def megabytes(link: str = "down") -> Measure:
     """Data that left the queue, MB."""
 
     def measured(seed: Seed) -> float:
-        return float(_link(seed, link)["sent_bytes"]) / 1e6
+        return float(seed.link(link)["sent_bytes"]) / 1e6
 
     return measured
 
@@ -110,21 +110,12 @@ down_volume, up_volume = megabytes("down"), megabytes("up")
 down_fairness, up_fairness = drop_fairness("down"), drop_fairness("up")
 
 
-def _link(seed: Seed, link: str) -> dict[str, int]:
-    return seed.table("links").filter(pl.col("link") == link).row(0, named=True)
-
-
 # ------------------------------------------------------------------------------- the link that steps
-
-
-def timeline(seed: Seed) -> pl.DataFrame:
-    """The link's rows of the table `queue`, in order."""
-    return seed.table("queue").filter(pl.col("link") == "down").sort("t_ns")
 
 
 def longest_s(seed: Seed) -> float:
     """The longest delay, s."""
-    return float(_link(seed, "down")["sojourn_max_ns"]) / 1e9
+    return float(seed.link()["sojourn_max_ns"]) / 1e9
 
 
 def full_ms(seed: Seed) -> float:
@@ -135,7 +126,7 @@ def full_ms(seed: Seed) -> float:
 def at_95_ms(seed: Seed) -> float:
     """The delay that is not exceeded in 95 % of the time, ms. It is the 95th percentile of the mean
     delays of intervals of 100 ms, without intervals in which no packet left."""
-    means = timeline(seed)["sojourn_mean_ns"].drop_nulls().quantile(0.95, "linear")
+    means = seed.timeline()["sojourn_mean_ns"].drop_nulls().quantile(0.95, "linear")
     return math.nan if means is None else float(means) / 1e6
 
 
@@ -158,7 +149,7 @@ def between_ms(start_s: float, end_s: float) -> Measure:
     """Mean delay of the packets that left in start < t <= end, ms."""
 
     def measured(seed: Seed) -> float:
-        rows = timeline(seed).filter(
+        rows = seed.timeline().filter(
             (pl.col("t_ns") > 1e9 * start_s)
             & (pl.col("t_ns") <= 1e9 * end_s)
             & (pl.col("sent_packets") > 0)
@@ -174,7 +165,7 @@ def carried_mb(start_s: float, end_s: float) -> Measure:
     """Data that left the queue in start < t <= end, MB."""
 
     def measured(seed: Seed) -> float:
-        rows = timeline(seed).filter(
+        rows = seed.timeline().filter(
             (pl.col("t_ns") > 1e9 * start_s) & (pl.col("t_ns") <= 1e9 * end_s)
         )
         return float(rows["sent_bytes"].sum()) / 1e6

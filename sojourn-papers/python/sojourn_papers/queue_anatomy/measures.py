@@ -84,13 +84,9 @@ def _files(seed: Seed, column: str) -> float:
     return float(rows[column].to_numpy().sum())
 
 
-def _link(seed: Seed, column: str) -> float:
-    return float(seed.table("links").filter(pl.col("link") == "down")[column].item())
-
-
 def drops(seed: Seed) -> float:
     """Packets that the router's qdisc dropped: figures 3(b) and 4(b)."""
-    return _link(seed, "dropped_packets")
+    return float(seed.link()["dropped_packets"])
 
 
 def retransmissions(seed: Seed) -> float:
@@ -127,12 +123,14 @@ def in_ring(seed: Seed) -> float:
 
 def _while_copying(seed: Seed, column: str) -> float:
     # The table has the mean over the whole Run. After the last copy the queues are empty.
-    return _link(seed, column) * _link(seed, "measured_ns") / (1e9 * end_s(seed))
+    link = seed.link()
+    return float(link[column] * link["measured_ns"]) / (1e9 * end_s(seed))
 
 
 def in_qdisc_percent(seed: Seed) -> float:
     """Share of the waiting packets that wait in the qdisc, %: a discipline acts on these only."""
-    ring, qdisc = _link(seed, "ring_mean_packets"), _link(seed, "backlog_mean_packets")
+    link = seed.link()
+    ring, qdisc = float(link["ring_mean_packets"]), float(link["backlog_mean_packets"])
     return 100 * qdisc / (ring + qdisc)
 
 

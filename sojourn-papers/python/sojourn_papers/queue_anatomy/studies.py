@@ -525,21 +525,6 @@ def other_tcp(tcp: str, ring: int, qdisc: int = DEFAULT_QDISC, reading: str = MA
     return OTHERS[tcp_name(tcp, ring, qdisc, reading)]
 
 
-def over_rings_with(tcp: str, reading: str = MAIN) -> dict[int, Variant]:
-    """Ring -> variant with this TCP, for the rings that were run with it."""
-    along = {ring: tcp_name(tcp, ring, DEFAULT_QDISC, reading) for ring in RINGS}
-    return {ring: OTHERS[one] for ring, one in along.items() if one in OTHERS.variants}
-
-
-def over_qdiscs_with(tcp: str, reading: str = MAIN) -> dict[int, Variant]:
-    """Qdisc -> variant with this TCP, the default among them."""
-    along = {
-        qdisc: tcp_name(tcp, DEFAULT_RING, qdisc, reading)
-        for qdisc in sorted((*QDISCS, DEFAULT_QDISC))
-    }
-    return {qdisc: OTHERS[one] for qdisc, one in along.items() if one in OTHERS.variants}
-
-
 def rings_within(segments: int, believed: bool = False) -> dict[int, Variant]:
     """Ring -> variant with windows of at most these segments."""
     return {
@@ -624,8 +609,8 @@ SWAPS: Mapping[str, Swap] = {
         for segments in SEARCHED
     },
     "timers believed": _instead(
-        over_rings_with(BELIEVED),
-        {at: one for at, one in over_qdiscs_with(BELIEVED).items() if at in QDISCS},
+        {ring: other_tcp(BELIEVED, ring) for ring, qdisc in SIZES if qdisc == DEFAULT_QDISC},
+        {qdisc: other_tcp(BELIEVED, ring, qdisc) for ring, qdisc in SIZES if qdisc in QDISCS},
     ),
     **{
         rate: _instead({ring: limit_at_rate(rate, ring) for ring in (512, 4096)})

@@ -45,7 +45,7 @@ def fairness(seed: Seed) -> float:
 
 def dropped_packets(seed: Seed) -> float:
     """Packets that the bottleneck dropped."""
-    return float(_link(seed)["dropped_packets"])
+    return float(seed.link()["dropped_packets"])
 
 
 def dropped_early(seed: Seed) -> float:
@@ -56,25 +56,25 @@ def dropped_early(seed: Seed) -> float:
 
 def drop_share(seed: Seed) -> float:
     """Dropped packets over those that arrived."""
-    link = _link(seed)
+    link = seed.link()
     return metrics.ratio(link["dropped_packets"], link["arrived_packets"])
 
 
 def utilisation(seed: Seed) -> float:
     """Share of the bottleneck's time that carried a packet."""
-    link = _link(seed)
+    link = seed.link()
     return metrics.utilisation(link["wire_bytes"], link["capacity_bits"])
 
 
 def sojourn_ms(seed: Seed) -> float:
     """Mean sojourn at the bottleneck, ms."""
-    link = _link(seed)
+    link = seed.link()
     return metrics.ratio(link["sojourn_sum_ns"], link["sent_packets"]) / 1e6
 
 
 def backlog_max_packets(seed: Seed) -> float:
     """The longest queue, packets."""
-    return float(_link(seed)["backlog_max_packets"])
+    return float(seed.link()["backlog_max_packets"])
 
 
 def notified_in_proportion(seed: Seed) -> float:
@@ -102,10 +102,6 @@ def correlation(xs: list[float], ys: list[float]) -> float:
         math.fsum((x - mean_x) ** 2 for x in xs) * math.fsum((y - mean_y) ** 2 for y in ys)
     )
     return metrics.ratio(both, spread)
-
-
-def _link(seed: Seed) -> dict[str, int]:
-    return seed.table("links").row(by_predicate=pl.col("link") == BOTTLENECK, named=True)
 
 
 # ------------------------------------------------------------------------------------ RED's lead

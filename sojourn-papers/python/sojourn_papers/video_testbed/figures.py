@@ -363,8 +363,7 @@ def overload(evidence: Evidence) -> Figure:
     known = {times: one for times, one in s.OVERLOADED.items() if evidence.has(one)}
     for i, (times, one) in enumerate(known.items()):
         colour, dash = style.flow_look(i)
-        table = evidence.seeds(one)[0].table("queue")
-        table = table.filter(table["link"] == "down").sort("t_ns")
+        table = evidence.seeds(one)[0].timeline()
         axes.plot(
             table["t_ns"] / 1e9,
             table["backlog_packets"],

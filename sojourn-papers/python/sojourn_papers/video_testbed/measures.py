@@ -119,7 +119,7 @@ def ping_loss_percent(seed: Seed) -> float:
 def throughput_kbps(seed: Seed) -> float:
     """Equation 2 on all frames that the shaped link carried to the client, with their Ethernet
     header."""
-    row = seed.table("links").filter(pl.col("link") == "down").row(0, named=True)
+    row = seed.link()
     return rate_kbps(row["wire_bytes"], row["measured_ns"] / 1e9)
 
 
