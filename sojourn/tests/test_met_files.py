@@ -462,3 +462,24 @@ def test_columns_of_a_table_mean_what_they_say(
 def test_settings_of_a_shell_may_be_read_only(tmp_path: Path) -> None:
     texts = _texts(tmp_path, "readonly base_dl_shaper_rate_kbps=\"20000\"\nexport base_ul_shaper_rate_kbps='10000'\n")  # fmt: skip
     assert texts.taken[0] == "down, unknown: cake at its base, 20000 kbit/s"
+
+
+def test_a_line_that_a_mail_has_wrapped_is_one_and_a_word_alone_is_left_out(tmp_path: Path) -> None:
+    texts = _texts(
+        tmp_path,
+        "qdisc cake 1: dev ifb4eth4 root refcnt 2 bandwidth 40Mbit diffserv4\n"
+        "dual-dsthost nat nowash no-ack-filter split-gso rtt 60.0ms raw\n"
+        "overhead 0 fwmark 0xf no-sce\n"
+        " Sent 1081750548776 bytes 839670608 pkt (dropped 1616216, overlimits\n"
+        "657093747 requeues 0)\n"
+        "qdisc cake 2: dev eth4 root refcnt 2 bandwidth unlimited besteffort dual-\n"
+        "srchost nonat rtt 20.0ms noatm overhead 18 mpu 64\n",
+    )
+    keys = _keys(texts)
+    assert keys["down.qdisc"] == (
+        "cake bandwidth 40Mbit diffserv4 dual-dsthost nat nowash no-ack-filter split-gso rtt 60.0ms raw overhead 0"
+    )
+    assert keys["up.qdisc"] == (
+        "cake unlimited besteffort dual-srchost nonat rtt 20.0ms noatm overhead 18 mpu 64"
+    )
+    assert "Line 1: fwmark 0xf no-sce of cake is left out." in texts.left_out

@@ -6,6 +6,7 @@ The rate of htb is the rate of its class, so it needs `tc class show`. See `tc_t
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sojourn.formats.content import Content
@@ -16,6 +17,9 @@ from sojourn.formats.texts import Texts
 _QDISC = re.compile(
     r"^qdisc (?P<kind>\S+) (?P<handle>[0-9a-f]+:)(?: \[offloaded\])?(?: dev (?P<dev>\S+))? (?:(?P<root>root)|parent (?P<parent>\S+)|ingress_block\S*)(?: refcnt \d+)? ?(?P<words>.*)$"
 )
+_WRAPPED = re.compile(r"\s*(?:qdisc|class) \S")
+_BEGINS = re.compile(r"\s|(?:qdisc|class|filter|Sent|backlog|rate|lended|tokens)\b")
+"""The beginning of a line that does not continue a qdisc or a class."""
 _STAB = re.compile(r"^ +(?:linklayer \S+|overhead -?\d+|mpu \d+|mtu \d+|tsize \d+)(?: |$)")
 """A line with the size table of the qdisc in the line before it, as `tc -d qdisc show` prints
 it."""
@@ -28,14 +32,42 @@ def _is_show(content: Content) -> bool:
     return any(_QDISC.match(line.strip()) for line in content.head.splitlines())
 
 
+def _typed(words: str) -> str:
+    """The words of a qdisc as tc takes them. It prints two of them in another way."""
+    return (
+        words.strip()
+        .replace("bandwidth unlimited", "unlimited")
+        .replace("bands 3 priomap", "priomap")
+    )
+
+
+def _whole(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """The lines with their numbers. The parts of one that a mail or a terminal has wrapped are joined."""
+    before = ""
+    first = 1
+    for number, line in enumerate(lines, 1):
+        if before and line.strip() and not _BEGINS.match(line):
+            before += ("" if before.endswith("-") else " ") + line.strip()
+            continue
+        if before:
+            yield first, before
+        before = ""
+        if _WRAPPED.match(line):
+            before, first = line.rstrip(), number
+        else:
+            yield number, line
+    if before:
+        yield first, before
+
+
 def _read(content: Content) -> Texts:
     tree = Tree()
-    for number, line in enumerate(content.lines, 1):
+    for number, line in _whole(content.lines):
         if found := _QDISC.match(line.strip()):
             parent = "root" if found["root"] else found["parent"] or ""
             tree.qdiscs.append(
                 QdiscLine(
-                    number, found["kind"], found["handle"], found["dev"] or "", parent, found["words"].strip()
+                    number, found["kind"], found["handle"], found["dev"] or "", parent, _typed(found["words"])
                 )
             )  # fmt: skip
         elif tree.qdiscs and _STAB.match(line):

@@ -164,9 +164,8 @@ def _link(dev: str, tree: Tree, notes: list[str]) -> dict[str, str]:
         words = f"{leaf.kind} {leaf.words}".strip()
         if _valid({"qdisc": words}, leaf.number, leaf.kind, notes):
             link["qdisc"] = words
-        elif _valid({"qdisc": leaf.kind}, leaf.number, leaf.kind, []):
-            link["qdisc"] = leaf.kind
-            notes.append(f"Line {leaf.number}: {leaf.kind} is taken with its defaults.")
+        elif taken := _without_wrong(leaf, notes):
+            link["qdisc"] = taken
     return link
 
 
@@ -179,6 +178,47 @@ class _Chosen:
     """The line and the words of its shaper."""
     place: str = ""
     """The class of htb that it belongs to."""
+
+
+MOST_WRONG = 4
+"""Words of a queue that may be left out."""
+
+
+def _without_wrong(leaf: QdiscLine, notes: list[str]) -> str:
+    """The queue without the words that a scenario does not take, each alone or with its value. "": a
+    scenario has no such queue."""
+    words = leaf.words.split()
+    left: list[str] = []
+    for _ in range(MOST_WRONG):
+        known = len(_fitting(leaf.kind, words))
+        if known == len(words):
+            break
+        size = next(
+            (
+                size
+                for size in (1, 2)
+                if len(_fitting(leaf.kind, words[:known] + words[known + size :])) > known
+            ),
+            1,
+        )
+        left += words[known : known + size]
+        words = words[:known] + words[known + size :]
+    whole = " ".join([leaf.kind, *words])
+    if left and _valid({"qdisc": whole}, leaf.number, leaf.kind, []):
+        notes.append(f"Line {leaf.number}: {' '.join(left)} of {leaf.kind} is left out.")
+        return whole
+    if _valid({"qdisc": leaf.kind}, leaf.number, leaf.kind, []):
+        notes.append(f"Line {leaf.number}: {leaf.kind} is taken with its defaults.")
+        return leaf.kind
+    return ""
+
+
+def _fitting(kind: str, words: Sequence[str]) -> Sequence[str]:
+    """The longest beginning of these words that makes a valid queue."""
+    for size in range(len(words), 0, -1):
+        if _valid({"qdisc": " ".join([kind, *words[:size]])}, 0, kind, []):
+            return words[:size]
+    return []
 
 
 def _chosen(own: Sequence[QdiscLine], dev: str, tree: Tree, notes: list[str]) -> _Chosen:
