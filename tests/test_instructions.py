@@ -81,7 +81,7 @@ def test_every_case_is_recorded() -> None:
 
 def test_the_page_shows_what_is_recorded() -> None:
     if "release" not in instructions.recorded():
-        pytest.skip(f"none of the release: {instructions.RECORD_IT}")
+        pytest.skip(f"no counts of the release build are recorded: {instructions.RECORD_IT}")
     shown = json.loads(page.RECORD.read_text(encoding="utf-8"))
     for name, value in instructions.places(instructions.recorded()["release"]).items():
         form = "text" if isinstance(value, str) else "rows"

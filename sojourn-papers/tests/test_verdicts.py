@@ -129,7 +129,8 @@ def test_the_direction_holds_if_it_holds_in_every_seed() -> None:
         verdict.judge(number(), ours(20.0, 21.0, 22.0), [(below, ours(12.0, 13.0, 14.0))])
         is Verdict.DIRECTION
     )
-    # 10 is published above 5, but ours can't be distinguished: differences 8, -7, 1.
+    # The published 10 is above the published 5, but our two numbers can't be told apart: their
+    # differences are 8, -7, 1.
     mixed = [(below, ours(12.0, 28.0, 21.0))]
     assert verdict.judge(number(), ours(20.0, 21.0, 22.0), mixed) is Verdict.NOT_REPRODUCED
 

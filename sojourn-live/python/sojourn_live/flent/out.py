@@ -248,7 +248,8 @@ def _chosen(whole: Cut, choice: FlentChoice) -> Part:
     loads = {part.phase.name: part for part in whole.parts if part.seed == seed and part.phase.kind in ("download", "upload", "both")}  # fmt: skip
     if not loads:
         raise RunError(
-            f"{whole.run.path} has no loaded phase", "flent's tests have a load: measure one"
+            f"{whole.run.path} has no loaded phase",
+            "flent's tests have a load: measure with --phase download, upload or both",
         )
     if choice.phase is None:
         order = ("both", "upload", "download")

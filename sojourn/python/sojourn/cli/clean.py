@@ -33,7 +33,7 @@ def clean(as_json: bool) -> int:
         what = getattr(error, "filename", None) or "the records of running processes"
         raise UserError(
             f"can't read {what}: {getattr(error, 'strerror', None) or error}",
-            "it is in XDG_STATE_HOME, or ~/.local/state: check the permissions to read and write there",
+            "sojourn keeps these records in XDG_STATE_HOME, or ~/.local/state: check the permissions to read and write there",
         ) from None
     guests, freed = _clean_guests() if _core.LINUX else ([], 0)
     if as_json:

@@ -73,7 +73,8 @@ def evaluate(
     criterion is a scenario that all candidates run, with the same seeds and the same buffer, beside
     a baseline (pfifo, cubic). Each number has its interval and its threshold. Each threshold has
     its source; where the document sets none, the threshold is sojourn's own. Without candidates,
-    all of the engine's disciplines are run.
+    all that the engine has are run: its disciplines, or its congestion controls with --suite
+    rfc9743.
 
     \b
     sojourn evaluate                                  all disciplines, RFC 7928

@@ -73,7 +73,7 @@ def _steps(model: Json, *, outermost: bool = True) -> Iterator[tuple[float, floa
     elif kind == "Repeated":
         count = int(about.get("count", 0))
         if not 0 <= count <= MOST_ROWS:
-            raise FileFormatError(f"a count of {count} is too large")
+            raise FileFormatError(f"a count of {count} is not from 0 to {MOST_ROWS}")
         # The outermost list is read once, because the scenario repeats the whole trace.
         for _ in range(1 if outermost else max(count, 1)):
             for each in about["pattern"]:

@@ -59,7 +59,7 @@ def read_packets(content: Content) -> tuple[Packets, list[str]]:
     span_ns = int(found.t_ns[-1]) - int(found.t_ns[0])
     if span_ns > LONGEST_NS:
         raise FileFormatError(
-            f"its packets are {span_ns / 3.6e12:.4g} hours apart, and {LONGEST_NS / 3.6e12:g} are read: {packets.CHOOSE}"
+            f"its first and last packets are {span_ns / 3.6e12:.4g} hours apart; at most {LONGEST_NS / 3.6e12:g} hours are read: {packets.CHOOSE}"
         )
     return found, [f"Not read: {', '.join(unread)}."] if unread else []
 

@@ -33,8 +33,8 @@ from sojourn.own.bases import (
 )
 
 MOST_COMPILED = 3000
-"""The most names and numbers in all code to compile; one in a loop or call counts as several. The
-limit is about 6 s of numba's time."""
+"""The most names and numbers in all code to compile; each loop or call counts as several. The limit
+is about 6 s of numba's time."""
 MOST_FUNCTIONS = 60
 """The most functions to compile."""
 MOST_CALLS = 15
@@ -343,7 +343,7 @@ class _Reading:
     def _needed(self, node: ast.Call, kind: str) -> str:
         if kind == NOTHING:
             name = _name(node).removeprefix(FUNCTION).removeprefix(CHECK)
-            raise self.refuse(node, f"{name} returns no number", "write return at its end")
+            raise self.refuse(node, f"{name} returns no number", "return a number at its end")
         return REAL if kind == REAL else WHOLE
 
     def _called(self, node: ast.Call) -> str:

@@ -223,7 +223,7 @@ def _link_problems(
             yield Problem(f"{place}: coalesce", "above a second", "write a time up to 1 s")
         return
     if link.impairments is not None:
-        why = "delaying packets one by one, reordering and duplicating needs the built guest's simulated cards"
+        why = "delaying packets one by one, reordering and duplicating need the built guest's simulated cards"
         hint = "use the built guest (uml), or leave out jitter, reorder, duplicate, slot and delay_schedule"
         yield Problem(place, why, hint)
     if ring is not None:
