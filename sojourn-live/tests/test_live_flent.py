@@ -495,7 +495,7 @@ def test_a_file_of_iterations_is_refused(tmp_path: Path) -> None:
             "metadata": {"NAME": "iterated_bidirectional", "HOST": "h", "LENGTH": 60, "TIME": "2012-11-27T12:03:16"},
         },
     )  # fmt: skip
-    with pytest.raises(UserError, match="of iterations, not of times"):
+    with pytest.raises(UserError, match="numbers of iterations, not times"):
         flent.read(file)
 
 

@@ -268,7 +268,7 @@ def _check_times(file: Json, x: Floats) -> None:
         return
     step = _step(file["metadata"])
     if abs(float(np.median(np.diff(x))) - step) > step / 100:
-        raise ValueError("its values are of iterations, not of times")
+        raise ValueError("its x values are numbers of iterations, not times")
 
 
 # ----------------------------------------------------------------------------------------- session

@@ -34,7 +34,7 @@ class Mechanism:
 ASLEEP = Mechanism(
     name="red-adaptive-asleep",
     says="tc 6.1 sets red's `adaptive` in a field that Linux reports but that does not start red's timer, so red does not adapt",
-    evidence="with the flag put where the kernel looks (the cases `awake`) max_p moves, and agrees with ours",
+    evidence="with the flag in the field that the kernel reads (the cases `awake`), max_p moves and agrees with the simulator's",
     acts_on=lambda words: (
         words[0] == "red" and "adaptive" in words and not {"ns2", "ns3"} & set(words)
     ),

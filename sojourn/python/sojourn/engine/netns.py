@@ -144,7 +144,7 @@ def _carry_out(
         {"PATH": PATH},
         console,
         limit_s,
-        "make setup builds the program anew",
+        "make setup builds the program again",
         _prefer,
         (given.fileno(), measured.fileno()),
     )

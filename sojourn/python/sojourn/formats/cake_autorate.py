@@ -68,7 +68,7 @@ def _read(content: Content) -> Texts:
     if left:
         notes.append(f"Settings that were not taken: {', '.join(left)}.")
     notes.append(
-        f"The file has no delay, no traffic and no further options of cake. {GUESSED_DELAY} in each direction is a guess, and cake has its defaults."
+        f"The file has no delay, no traffic and no further options of cake. {GUESSED_DELAY} in each direction is a guess, and cake has its default options."
     )
     comment = f"The line of {content.path.name}, of cake-autorate."
     return Texts({".toml": line_scenario(comment, keys, ["down", "up"])}, taken, notes, use=TO_RUN)

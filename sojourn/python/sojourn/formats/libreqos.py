@@ -100,7 +100,7 @@ def _read(content: Content) -> Texts:
         if parent not in parents:
             if parent and sites:
                 notes.append(
-                    f"Line {number}: {NETWORK} has no node {plain(parent)[:40]}: the circuit is below the net."
+                    f"Line {number}: {NETWORK} has no node {plain(parent)[:40]}: the circuit is attached to the node `net`, the Internet."
                 )
             parent = NET
         down, up = (_mbps(values, f"{way} max mbps", number) for way in ("download", "upload"))
@@ -152,7 +152,7 @@ def _sites(content: Content) -> tuple[list[_Link], list[str]]:
     """The links of the sites, and the notes on them."""
     path = content.path.parent / NETWORK
     if not path.is_file():
-        return [], [f"There is no {NETWORK} beside it: all circuits are below the net."]
+        return [], [f"There is no {NETWORK} beside it: all circuits are attached to the node `net`, the Internet."]
     raw = open_file(path).json
     try:
         return list(_below(raw, NET)), []

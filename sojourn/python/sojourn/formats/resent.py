@@ -146,7 +146,7 @@ def texts(content: Content) -> Texts:
             f"it has {len(found.t_ns)} packets, and a scenario keeps {MOST_KEPT}: {packets.CHOOSE}"
         )
     ours, sentence = home(found)
-    notes.append(f"{sentence}: what it sends is up.")
+    notes.append(f"{sentence}: the packets from there go up.")
     flows = _chosen(found, ours)
     start = int(found.t_ns[0])
     span_s = (int(found.t_ns[-1]) - start) / 1e9

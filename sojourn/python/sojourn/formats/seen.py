@@ -84,7 +84,7 @@ def measurement(content: Content) -> FileMeasurement:
         raise FileFormatError("it is not a capture: give pcapng or pcap, as tcpdump writes it")
     found, notes = resent.read_packets(content)
     ours, sentence = resent.home(found)
-    notes.append(f"{sentence}: what it sends is up.")
+    notes.append(f"{sentence}: the packets from there go up.")
     zero = int(found.t_ns[0])
     rows = resent.rows_of(found)
     conversations = _conversations(found, rows, ours)

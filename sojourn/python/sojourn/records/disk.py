@@ -218,7 +218,7 @@ def write_named(file: Path, content: str | bytes) -> Path:
     except OSError as error:
         raise UserError(
             f"can't write {file}: {error.strerror or error}",
-            "its source is kept: make room, or choose another place",
+            "make room, or choose another place; the source is kept",
         ) from None
     return file
 
