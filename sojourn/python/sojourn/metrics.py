@@ -7,13 +7,13 @@ Mbit/s (10^6). An unknown number (no sample, no rate limit) is NaN here and null
 
     utilisation   bits on the wire / bits the link could have carried in T
     goodput       bytes delivered to the receiving application in T, times 8, / T
-    sojourn       mean: sum / packets, exact to a double. p50, p95, p99: from the histogram, linear inside a bin. max: exact
-                  in the queue discipline; the ring's own is from there to the last bit on the wire
+    sojourn       mean: sum / packets, exact to a double. p50, p95, p99: from the histogram, linear inside a bin. max: exact.
+                  Of the ring: the time from the queue discipline to the last bit on the wire
     drop_rate     dropped / arrived packets, at the queue
-    loss_rate     losses at the endpoints: lost / (lost + received) packets, without packets still under way; a ping is
-                  received when its reply is
+    loss_rate     losses at the endpoints: lost / (lost + received) packets, without packets still under way; a ping
+                  counts as received if its reply is received
     jain          (sum x)^2 / (n sum x^2) over the goodput x of the endless TCP flows (Jain, Chiu, Hawe 1984)
-    late_rate     datagrams that arrived later than LATE_MS after they were sent, or never / all of them
+    late_rate     datagrams that arrived more than LATE_MS after they were sent, or never / all datagrams
     mean, ci95    over seeds: mean, and half the width of its 95 % confidence interval, t(0.975, n-1) s / sqrt(n)
 
 Seeds are samples only if chance makes them differ. If nothing in a scenario is random, the tables

@@ -43,7 +43,9 @@ REMARKS = 40
 @click.option(
     "--from", "begin", metavar="WHEN", help='Start: "2026-11-21 09:00", or "09:00" of today.'
 )
-@click.option("--to", "end", metavar="WHEN", help="End, likewise. [default: the latest probe]")
+@click.option(
+    "--to", "end", metavar="WHEN", help="End, in the same form. [default: the latest probe]"
+)
 @click.option(
     "--last", metavar="TIME", help='The latest "10 min", "24 h", "7 d", "2 w". [default: 24 h]'
 )

@@ -59,8 +59,8 @@ EARLY_S = 1.0
 """A load that begins earlier than this before the end of flent's DELAY belongs to a test without
 idle time."""
 UNSAMPLED_STEPS = 1.5
-"""A stream's samples may end this many STEP_SIZEs before the load's end, or begin as much after its
-start: the stream is then continued to it."""
+"""A stream whose samples begin or end at most this many STEP_SIZEs from the start or the end of the
+load is continued to there."""
 LONGEST_S = 36_000
 """The longest duration of a stream, s."""
 

@@ -27,7 +27,8 @@ def combinations(base: Scenario) -> Iterator[Scenario]:
     for control in _controls():
         for feedback, ecn in _feedback(control).items():
             for discipline in QDISCS.values():
-                # A discipline for a card with several queues has others of these below it.
+                # A discipline for a card with several queues has one of the other disciplines below
+                # it.
                 if (
                     not discipline.simulated
                     or not discipline.in_linux()

@@ -198,7 +198,8 @@ def _run(scenarios: Sequence[Scenario], seeds: list[int] | None, how: _How) -> l
 
 
 def _more(found: Advice, runs: Sequence[Run], scenarios: Sequence[Scenario], how: _How) -> bool:
-    """Runs as many seeds again, unless that exceeds `MOST_SEEDS`. Returns whether it ran them."""
+    """Doubles the number of seeds and runs the new ones, unless there would be more than
+    `MOST_SEEDS`. Returns whether it ran them."""
     from sojourn.advice import MOST_SEEDS
     from sojourn.sweeps.until import as_many_again
 

@@ -64,7 +64,7 @@ class Trace:
     source: Ints | None = None
     """Its source host, by a number; -1: not known. None: not recorded."""
     destination: Ints | None = None
-    """Its destination host, likewise."""
+    """Its destination host, by a number; -1: not known. None: not recorded."""
 
     def __len__(self) -> int:
         return len(self.t_ns)

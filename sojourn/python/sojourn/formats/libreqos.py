@@ -152,7 +152,9 @@ def _sites(content: Content) -> tuple[list[_Link], list[str]]:
     """The links of the sites, and the notes on them."""
     path = content.path.parent / NETWORK
     if not path.is_file():
-        return [], [f"There is no {NETWORK} beside it: all circuits are attached to the node `net`, the Internet."]
+        return [], [
+            f"There is no {NETWORK} beside it: all circuits are attached to the node `net`, the Internet."
+        ]
     raw = open_file(path).json
     try:
         return list(_below(raw, NET)), []

@@ -35,7 +35,7 @@ CHOICES = {
         "rtt-scheme": ("datacentre", "lan", "metro", "regional", "internet", "oceanic", "satellite", "interplanetary"),
     },
 }  # fmt: skip
-"""By option of RouterOS, the words of tc of which one is chosen."""
+"""By option of RouterOS: words of tc that exclude each other. The option takes one of them."""
 SWITCHES = {
     "cake": {"nat": ("nat", "yes"), "nonat": ("nat", "no"), "wash": ("wash", "yes"), "nowash": ("wash", "no"), "ack-filter": ("ack-filter", "filter"), "ack-filter-aggressive": ("ack-filter", "aggressive"), "no-ack-filter": ("ack-filter", "none"), "noatm": ("atm", "none")},
     "fq_codel": {"ecn": ("ecn", "yes"), "noecn": ("ecn", "no")},

@@ -52,8 +52,8 @@ discipline."""
 _HOOKS = (0xFFFFFFF2, 0xFFFFFFF3)
 """The parents of clsact's filters. They replace clsact's handle."""
 _FIRST_TABLE = 0x800
-"""The kernel's own hash table of the first preference of u32 on a parent; the next preference's
-table has the next number."""
+"""The number of the hash table that the kernel makes for the first preference of u32 on a parent.
+The table of the next preference has the next number."""
 _LINK = 3
 """The attribute of a u32 filter that links to another table (linux/pkt_cls.h: TCA_U32_LINK)."""
 _FLAGS = {"u32": 11, "flower": 22, "matchall": 3}

@@ -66,7 +66,8 @@ class StoredSeed:
     cpu_ns: int
     """CPU time of its run."""
     numbers: Mapping[str, bytes] = field(default_factory=dict)
-    """The numbers computed from its tables, by the hash of what computed them."""
+    """The numbers computed from its tables, by the hash of the links, the flows and the code that
+    computed them."""
 
 
 @dataclass(frozen=True)

@@ -291,8 +291,8 @@ class _Swept:
     def _best_by_point(
         self, quantity: Quantity, rest: Settings
     ) -> dict[Settings, tuple[SweepCell, float]]:
-        """For each point of these values the winner, or else the first cell, and its deciding
-        number."""
+        """For each point with these values: the winner (without one, the first cell) and its
+        deciding number."""
         found: dict[Settings, tuple[SweepCell, float]] = {}
         for cell in self.grid.cells:
             mean = cell.values(quantity.key)[0]

@@ -1,4 +1,4 @@
-"""The packets of a link of which each packet has a row, and the cause of each drop and mark.
+"""A link's packets, a row for each, and the cause of each drop and mark.
 
 The guest's program sees each packet's events. No event of the kernel has the cause, so it follows
 from the discipline and its own counters.
