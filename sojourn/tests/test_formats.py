@@ -915,7 +915,7 @@ def test_nothing_is_written_if_one_of_several_files_can_not_be_read(
     (tmp_path / "empty").write_text(" \n")
     with pytest.raises(UserError, match="empty is empty"):
         _import(FILES / "irtt.json", "empty", "-o", "out")
-    with pytest.raises(UserError, match="is not a Run: it has no meta.json"):
+    with pytest.raises(UserError, match="is not a Run: it has no"):
         _import(FILES / "irtt.json", tmp_path, "-o", "out")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "line.up.trace").write_text("mine")

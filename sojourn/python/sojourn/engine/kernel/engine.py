@@ -212,7 +212,7 @@ class KernelEngine:
         """
         if realised.programs:
             raise GuestError(
-                "a recording for replay can't have programs of the host",
+                "a recording for replay has no programs of the host",
                 "write bulk, udp or ping in their place",
             )
         if not self._guest.has_simnic:
