@@ -23,7 +23,7 @@ CONDITION = {"red adaptive": "the flag set where the kernel looks for it"}
 def why_not() -> str | None:
     """Why such a guest is impossible here; None if it is possible."""
     if not host.has(COMPILER):
-        return f"the library under tc is compiled by {COMPILER}, which is missing: apt-get install {COMPILER}"
+        return f"{COMPILER} is missing, and it has to compile the library under tc: apt-get install {COMPILER}"
     return None
 
 
