@@ -34,7 +34,7 @@ from sojourn.figures import smoke as smokes
 from sojourn.figures import style
 from sojourn.figures.series import DENSITY_LEVELS, Density, Line
 from sojourn_live import _live
-from sojourn_live.monitor import page
+from sojourn_live.monitor import beside, page
 from sojourn_live.monitor.daytime import DayTime, Reading
 from sojourn_live.monitor.prober import Monitor, aim
 from sojourn_live.monitor.store import WIDTHS, Event, Keep, ProbeSamples, Reader, Store
@@ -800,3 +800,61 @@ def test_a_graph_has_the_same_bytes_each_time(kept: Path) -> None:
         for _ in range(2)
     )
     assert one == other
+
+
+@pytest.fixture
+def irtt_run(tmp_path: Path) -> Path:
+    """A Run of ping's text: 40 probes in the last 8 s, one of which was lost."""
+    now = time.time()
+    lines = [
+        f"[{now - 8 + at / 5 + 0.02:.6f}] 64 bytes from 192.0.2.1: icmp_seq={at + 1} ttl=57 time=20.0 ms"
+        for at in range(40)
+        if at != 7
+    ]
+    text = ["PING one.example (192.0.2.1) 56(84) bytes of data.", *lines]
+    (tmp_path / "ping.txt").write_text("\n".join(text) + "\n")
+    code, _, err = (
+        status(["import", str(tmp_path / "ping.txt"), "-o", str(tmp_path / "ping"), "-q"]),
+        "",
+        "",
+    )
+    assert code == 0, err
+    return tmp_path / "ping"
+
+
+def test_measurements_are_shown_beside_the_monitors_own(
+    irtt_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with beside.database([irtt_run]) as other:
+        with Reader(other) as reader:
+            (target,) = reader.targets()
+            assert target.name == "one.example ICMP (ping)"
+            now = time.time()
+            rows = list(reader.rows(target.id, 1, now - 60, now + 60))
+            assert sum(row.sent for row in rows) == 40
+            assert sum(row.lost for row in rows) == 1
+        with Store.open(tmp_path / "own.db") as store:
+            own = store.target("own", "192.0.2.2", 100 * MS)
+            t_ns = np.array([int((time.time() - 4) * 1e9)])
+            zero = np.zeros(1, np.int64)
+            store.add(ProbeSamples(zero + own, t_ns, zero, zero + 5 * MS, zero - 1, zero))
+        with page.serve(tmp_path / "own.db", beside=other) as url:
+            shown = json.loads(urllib.request.urlopen(url.replace("/?", "/data?span=600&")).read())
+        assert [each["name"] for each in shown["targets"]] == ["own", "one.example ICMP (ping)"]
+        assert sum(shown["targets"][1]["lost"]) == 1
+        assert {each for each in shown["targets"][1]["p50"] if each is not None} == {20.0}
+    assert not other.exists()
+    words = ["graph", str(tmp_path / "own.db"), "--beside", str(irtt_run), "--last", "1 min"]
+    assert status([*words, "-o", str(tmp_path / "both.svg")]) == 0
+    drawn = (tmp_path / "both.svg").read_text()
+    assert "one.example ICMP (ping)" in drawn
+    assert "own" in drawn
+    capsys.readouterr()
+    old = ["--from", "2001-01-01 00:00", "--to", "2030-01-01 00:00"]
+    assert (
+        status(["graph", str(tmp_path / "own.db"), "--beside", str(tmp_path), "-o", "x.svg", *old])
+        == 2
+    )
+    assert "is not a Run" in capsys.readouterr().err
+    assert status(["monitor", "127.0.0.1", "--beside", str(irtt_run)]) == 2
+    assert "--beside is for the page" in capsys.readouterr().err

@@ -483,3 +483,16 @@ def test_a_line_that_a_mail_has_wrapped_is_one_and_a_word_alone_is_left_out(tmp_
         "cake unlimited besteffort dual-srchost nonat rtt 20.0ms noatm overhead 18 mpu 64"
     )
     assert "Line 1: fwmark 0xf no-sce of cake is left out." in texts.left_out
+
+
+def test_a_probe_that_was_lost_at_the_end_is_in_the_last_phase(tmp_path: Path) -> None:
+    text = (
+        "PING one.example (192.0.2.1): 56 data bytes\n"
+        "64 bytes from 192.0.2.1: icmp_seq=0 ttl=57 time=14.2 ms\n"
+        "--- one.example ping statistics ---\n3 packets transmitted, 1 packets received, 66.7% packet loss\n"
+    )
+    facts = _measured(tmp_path, text).facts(formats.open_file(tmp_path / "x.txt"))
+    (phase,) = facts["phases"]
+    assert phase["start_ns"] == 0
+    # The last of the three was sent after 2 s.
+    assert phase["end_ns"] > 2 * 10**9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import time
 from collections.abc import Sequence
@@ -49,6 +50,14 @@ REMARKS = 40
 @click.option(
     "--last", metavar="TIME", help='The latest "10 min", "24 h", "7 d", "2 w". [default: 24 h]'
 )
+@click.option(
+    "--beside",
+    "runs",
+    multiple=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="RUN",
+    help="Draw a measurement's probes as well, also those of a file that `sojourn import` read. May be repeated.",
+)
 @click.option("--utc", is_flag=True, help="Times are in UTC, not in this host's time zone.")
 @click.option(
     "-o",
@@ -64,6 +73,7 @@ def graph(
     begin: str | None,
     end: str | None,
     last: str | None,
+    runs: Sequence[Path],
     utc: bool,
     out: Path,
 ) -> None:
@@ -75,6 +85,7 @@ def graph(
     \b
     sojourn graph monitor.db --last 1h -o hour.png
     sojourn graph monitor.db --from "2026-11-01" --to "2026-11-08" -o week.svg
+    sojourn graph monitor.db --beside runs/irtt -o both.png
     """
     if last is not None and (begin is not None or end is not None):
         raise click.UsageError("--last can't be combined with --from or --to")
@@ -85,9 +96,11 @@ def graph(
 
     from sojourn import figures
     from sojourn.figures.smoke import smoke
+    from sojourn_live.monitor import beside
     from sojourn_live.monitor.store import Reader
 
-    with Reader(database) as reader:
+    with contextlib.ExitStack() as stack:
+        reader = stack.enter_context(Reader(database))
         targets = _targets(reader, names)
         zone = datetime.UTC if utc else tzlocal()
         start_s, end_s = _span(reader, begin, end, last_ns, zone)
@@ -99,6 +112,17 @@ def graph(
                 f"{database} contains {_when(first, zone)} to {_when(latest, zone)}",
             )
         smokes = [each for each in smokes if names or each.density.sent.sum()]
+        if runs:
+            other = stack.enter_context(Reader(stack.enter_context(beside.database(runs))))
+            theirs = [_smoke(other, target, start_s, end_s) for target in other.targets()]
+            theirs = [each for each in theirs if each.density.sent.sum()]
+            if not theirs:
+                first, latest = other.span() or (start_s, end_s)
+                raise UserError(
+                    f"{runs[0]} has no probe between {_when(start_s, zone)} and {_when(end_s, zone)}",
+                    f"its probes: {_when(first, zone)} to {_when(latest, zone)}; choose --from and --to",
+                )
+            smokes += theirs
         drawn = smoke(
             smokes,
             _carried(reader, start_s, end_s),

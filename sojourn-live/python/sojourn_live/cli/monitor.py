@@ -80,6 +80,14 @@ BARS_WIDE = 30
     metavar="[PORT]",
     help="Serve a live page to browsers on this machine, by default at a free PORT. Write it after the targets.",
 )
+@click.option(
+    "--beside",
+    "runs",
+    multiple=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="RUN",
+    help="Show a measurement's probes on the page as well, also those of a file that `sojourn import` read. May be repeated.",
+)
 @options.block(options.TalkOptions)
 def monitor(
     targets: Sequence[str],
@@ -90,6 +98,7 @@ def monitor(
     length: str | None,
     keep: str,
     page: int | None,
+    runs: Sequence[Path],
     talk: options.TalkOptions,
 ) -> int:
     """Probe hosts ten times a second, for days, into a database.
@@ -107,6 +116,8 @@ def monitor(
     from sojourn_live.monitor import prober as live
     from sojourn_live.monitor.store import Keep, Store
 
+    if runs and page is None:
+        raise click.UsageError("--beside is for the page: add --page after the targets")
     ns = _duration("--interval", interval, "100 ms", (LEAST_INTERVAL_MS * 10**6, 3600 * 10**9))
     timeout_ns = _duration("--timeout", timeout, "2 s", (10**6, 60 * 10**9))
     seconds = (
@@ -122,7 +133,7 @@ def monitor(
         monitor = live.Monitor(store, aims, interval_ns=ns, timeout_ns=timeout_ns, interface=iface)
         stack.callback(monitor.close)
         if page is not None:
-            url = stack.enter_context(_served(path, page))
+            url = stack.enter_context(_served(path, page, runs))
             work.say(f"live at {url}")
         work.say(
             f"writing to {path}"
@@ -188,11 +199,12 @@ def _stop_signal() -> Iterator[threading.Event]:
 
 
 @contextlib.contextmanager
-def _served(path: Path, port: int) -> Iterator[str]:
-    from sojourn_live.monitor import page
+def _served(path: Path, port: int, runs: Sequence[Path]) -> Iterator[str]:
+    from sojourn_live.monitor import beside, page
 
-    with page.serve(path, port) as url:
-        yield url
+    with contextlib.ExitStack() as stack:
+        other = stack.enter_context(beside.database(runs)) if runs else None
+        yield stack.enter_context(page.serve(path, port, beside=other))
 
 
 # ---------------------------------------------------------------------------------------- showing

@@ -37,9 +37,9 @@ ROWS = 900
 
 
 @contextlib.contextmanager
-def serve(path: Path, port: int = 0) -> Iterator[str]:
+def serve(path: Path, port: int = 0, *, beside: Path | None = None) -> Iterator[str]:
     """Serves the page of a database until the end of the context. Yields its address, which
-    contains the token.
+    contains the token. `beside`: a database whose targets it shows as well.
 
     Raises StoreError for a file that can't be read, UserError for a port that is taken.
     """
@@ -47,7 +47,7 @@ def serve(path: Path, port: int = 0) -> Iterator[str]:
         pass
     token = secrets.token_urlsafe(16)
     try:
-        server = ThreadingHTTPServer((HOST, port), functools.partial(_Handler, path, token))
+        server = ThreadingHTTPServer((HOST, port), functools.partial(_Handler, path, token, beside))
     except OSError as error:
         raise UserError(
             f"can't listen on {HOST}:{port}: {error.strerror}", "leave the port out for a free one"
@@ -75,8 +75,9 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "sojourn"
     sys_version = ""
 
-    def __init__(self, path: Path, token: str, *arguments: Any) -> None:
+    def __init__(self, path: Path, token: str, beside: Path | None, *arguments: Any) -> None:
         self._database = path
+        self._beside = beside
         self._token = token
         super().__init__(*arguments)
 
@@ -117,7 +118,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(400, "text/plain", b"invalid span or since\n")
             return
         try:
-            body = json.dumps(data(self._database, int(span), int(since), time.time()))
+            now = time.time()
+            shown = data(self._database, int(span), int(since), now)
+            if self._beside is not None:
+                other = data(self._beside, int(span), int(since), now, width=shown["width"])
+                shown["targets"] += other["targets"]
+            body = json.dumps(shown)
         except StoreError as error:
             self._send(500, "text/plain", f"{error.problem}\n".encode())
             return
@@ -143,11 +149,13 @@ class _Handler(BaseHTTPRequestHandler):
         """Logs nothing, because the terminal shows the monitor."""
 
 
-def data(path: Path, span_s: int, since_s: int, now_s: float) -> dict[str, Any]:
+def data(
+    path: Path, span_s: int, since_s: int, now_s: float, *, width: int | None = None
+) -> dict[str, Any]:
     """The data of the last `span_s` seconds for the page, rows from `since_s` on: RTTs in ms, rates
-    in Mbit/s."""
+    in Mbit/s. `width`: of the roll-ups, s; None: one that suits the span."""
     with Reader(path) as reader:
-        width = reader.width(now_s - span_s, span_s / ROWS)
+        width = width or reader.width(now_s - span_s, span_s / ROWS)
         start, end = max(now_s - span_s, since_s), now_s + 2 * width
         targets = []
         for target in reader.targets():

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MOST_SERIES = 2000
 IDLE = "idle"
+LOST_S = 1e-6
+"""The time that a lost probe takes."""
 LEAST_IDLE_S = 0.5
 """Time before or after the load that is shorter than this is not a phase."""
 
@@ -97,7 +99,8 @@ class FileMeasurement:
         """When the last stream or probe ended."""
         ends = [stream.t[-1] for stream in self.streams]
         ends += [
-            ping.t + (0 if math.isnan(ping.rtt_ms) else ping.rtt_ms / 1e3)
+            # A lost probe at the end is within the last phase.
+            ping.t + (LOST_S if math.isnan(ping.rtt_ms) else ping.rtt_ms / 1e3)
             for pings in self.pings
             for ping in pings.sent
         ]
