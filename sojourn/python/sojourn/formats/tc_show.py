@@ -42,7 +42,8 @@ def _typed(words: str) -> str:
 
 
 def _whole(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """The lines with their numbers. The parts of one that a mail or a terminal has wrapped are joined."""
+    """The lines with their numbers. A line that a mail program or a terminal has wrapped is joined
+    again."""
     before = ""
     first = 1
     for number, line in enumerate(lines, 1):

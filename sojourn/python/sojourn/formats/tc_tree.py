@@ -73,7 +73,7 @@ class Tree:
     qdiscs: list[QdiscLine] = field(default_factory=list)
     classes: list[ClassLine] = field(default_factory=list)
     deleted: dict[str, tuple[int, list[QdiscLine], list[ClassLine]]] = field(default_factory=dict)
-    """The queues of each device that a script deleted, with the line that did."""
+    """The queues of each device that a script deleted, each with the number of the deleting line."""
     redirected: list[str] = field(default_factory=list)
     """Devices that receive the packets that arrive."""
     filtered: dict[str, str] = field(default_factory=dict)
