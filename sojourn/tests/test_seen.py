@@ -4,11 +4,13 @@ compare the results with the simulator's tables of the same run."""
 from __future__ import annotations
 
 import random
+import re
 import struct
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -438,3 +440,48 @@ def test_damaged_blocks_and_headers_are_read_or_refused(case: Case, tmp_path: Pa
             seen.measurement(content).run(content)
         except formats.FileFormatError as error:
             assert "neither a connection of TCP or QUIC nor a ping" in str(error)
+
+
+TWO_UPLOADS = """
+duration = "9 s"
+record = { headers = true, queue = "10 ms" }
+bottleneck = { rate = "10 Mbit/s", delay = "10 ms", qdisc = "pfifo limit 100" }
+flow = [
+    { name = "big", kind = "bulk", direction = "up", start = "2 s", stop = "6 s" },
+    { name = "small", kind = "bulk", direction = "up", start = "3 s", stop = "7 s" },
+]
+"""
+
+
+def test_who_filled_the_queue_and_when_is_in_a_note(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(TWO_UPLOADS)
+    run = sojourn.run(scenario.load(tmp_path / "x.toml"), out=tmp_path / "run")
+    (tmp_path / "x.pcapng").write_bytes(capture(run, 1))
+    measured = seen.measurement(formats.open_file(tmp_path / "x.pcapng"))
+    (note,) = [each for each in measured.notes if each.startswith("A queue added")]
+    least = float(note.split()[5])
+    spans = [tuple(map(float, pair)) for pair in re.findall(r"([\d.]+) to ([\d.]+) s", note)]
+    shares = {name: int(share) for name, share in re.findall(r"(10\.1\.0\.\d):5001 (\d+)%", note)}
+    # The truth: the bytes on the link, and the delay of the queue.
+    headers = run.table("headers", 1)
+    first = headers["t_ns"].min()
+    assert isinstance(first, int)
+    up = headers.filter(pl.col("link").cast(pl.String) == "up")
+    seconds = (up["t_ns"] - first).to_numpy() / 1e9
+    inside = np.zeros(len(seconds), bool)
+    for begin, end in spans:
+        inside |= (seconds >= begin) & (seconds < end)
+    sizes = up["bytes"].to_numpy()
+    for name, host in (("big", "10.1.0.1"), ("small", "10.1.0.2")):
+        own = (up["flow"].cast(pl.String) == name).to_numpy()
+        assert shares[host] == pytest.approx(100 * sizes[own & inside].sum() / sizes[inside].sum(), abs=1.0)  # fmt: skip
+    queue = run.table("queue", 1).filter(pl.col("link").cast(pl.String) == "up")
+    waits_ms = queue["backlog_bytes"].to_numpy() * 8 / 10_000
+    at = (queue["t_ns"] - first).to_numpy() / 1e9
+    long = np.zeros(len(at), bool)
+    for begin, end in spans:
+        long |= (at >= begin) & (at < end)
+    # At the edges a sample of the RTT is up to one RTT late.
+    assert (waits_ms[long] >= least * 0.8).mean() > 0.9
+    assert (waits_ms[~long] < least * 1.2).mean() > 0.9
+    assert least > 20

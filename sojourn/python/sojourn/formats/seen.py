@@ -124,7 +124,7 @@ def measurement(content: Content) -> FileMeasurement:
         notes.append(
             "The queue is on this side of the capture: pings are seen when they have passed it, so their RTTs don't include it. The conversations' RTTs do."
         )
-    notes += _added(wholes) + _ecn(found, ours)
+    notes += _added(wholes) + _filled(found, conversations, wholes, zero) + _ecn(found, ours)
     return FileMeasurement(
         program="capture", version="", test=f"{len(found.t_ns)} packets", host="", began_s=zero / 1e9, streams=streams,
         pings=targets, phases=_phases(found, ours), one_host=True, notes=notes,
@@ -450,6 +450,49 @@ def _added(targets: Sequence[Pings]) -> list[str]:
             f"{target.name}: the least RTT is {base:.4g} ms. The means over 100 ms exceed it by {means.mean() - base:.4g} ms on average, and by {np.percentile(means, 95) - base:.4g} ms at their 95th percentile."
         )
     return sentences
+
+
+LEAST_ADDED_MS = 5.0
+"""A queue is long while it adds at least this delay, and half of the most that it adds (the 95th
+percentile of the means of 100 ms)."""
+SHOWN_SPANS, SHOWN_FLOWS = 3, 3
+
+
+def _filled(
+    found: Packets, conversations: Sequence[_Conversation], wholes: Sequence[Pings], zero: int
+) -> list[str]:
+    """Returns a sentence on when the queue was long, and on the conversations that filled it."""
+    bins = int(found.t_ns[-1] - zero) // GRID_NS + 1
+    sums, counts = np.zeros(bins), np.zeros(bins)
+    for target in wholes:
+        rtts = np.array([ping.rtt_ms for ping in target.sent])
+        ends = np.array([ping.t + ping.rtt_ms / 1e3 for ping in target.sent])
+        at = np.clip((ends * 1e9 // GRID_NS).astype(np.int64), 0, bins - 1)
+        np.add.at(sums, at, rtts - rtts.min())
+        np.add.at(counts, at, 1)
+    if not counts.any():
+        return []
+    added = np.divide(sums, counts, out=np.zeros(bins), where=counts > 0)
+    least = max(float(np.percentile(added[counts > 0], 95)) / 2, LEAST_ADDED_MS)
+    full = added >= least
+    if not full.any():
+        return [f"No queue was long: as a mean of 100 ms the RTT was never {LEAST_ADDED_MS:g} ms above its least."]  # fmt: skip
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], full.astype(np.int8), [0]))))
+    spans = sorted(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True), key=lambda span: span[0] - span[1])  # fmt: skip
+    when = [f"{a / 10:.1f} to {b / 10:.1f} s" for a, b in sorted(spans[:SHOWN_SPANS])]
+    more = f" and {len(spans) - SHOWN_SPANS} shorter times" if len(spans) > SHOWN_SPANS else ""
+    sizes: dict[str, dict[str, int]] = {"up": {}, "down": {}}
+    for one in conversations:
+        for way, rows in (("up", one.out), ("down", one.back)):
+            inside = rows[full[(found.t_ns[rows] - zero) // GRID_NS]]
+            sizes[way][one.name] = sizes[way].get(one.name, 0) + int(found.size[inside].sum())
+    way = max(sizes, key=lambda each: sum(sizes[each].values()))
+    total = sum(sizes[way].values())
+    largest = sorted(sizes[way].items(), key=lambda item: -item[1])[:SHOWN_FLOWS]
+    shares = ", ".join(f"{name} {size / total:.0%}" for name, size in largest if size)
+    return [
+        f"A queue added at least {least:.4g} ms to the least RTT for {full.sum() / 10:.1f} s: {', '.join(when)}{more}. Bytes {way} in that time: {shares}."
+    ]
 
 
 def _ecn(found: Packets, ours: set[str]) -> list[str]:
