@@ -26,10 +26,8 @@ PACKETS: Mapping[int, tuple[int, ...]] = {
 PRODUCT = 1291
 """Rate times RTT, packets."""
 
-
-def row(n: int, share: float) -> str:
-    """The name of a row of the table."""
-    return f"n = {n}, {share:g} x"
+row = "n = {}, {:g} x".format
+"""The name of a row of the table: `row(n, share)`."""
 
 
 def _row(n: int, share: float) -> Changes:
@@ -126,11 +124,8 @@ SIZES = (0.25, 0.5, 1, 1.5, 2, 4)
 PRODUCT_80 = 1033
 """155 Mbit/s times 80 ms, packets."""
 
-
-def sized(n: int, share: float) -> str:
-    """The name of a variant of figure 11."""
-    return f"n = {n}, {share:g} of the rule"
-
+sized = "n = {}, {:g} of the rule".format
+"""The name of a variant of figure 11: `sized(n, share)`."""
 
 LEAST = Study(
     "least",

@@ -154,11 +154,8 @@ READINGS = Study(
 )
 # -------------------------------------------------------------------------------------- slow links
 
-
-def slow(name: str, kbps: int, rtt_ms: int, packet: int) -> str:
-    """The name of a variant of figure 6."""
-    return f"{name}, {kbps} kbit/s, {rtt_ms} ms, MTU {packet}"
-
+slow = "{}, {} kbit/s, {} ms, MTU {}".format
+"""The name of a variant of figure 6: `slow(name, kbps, rtt_ms, packet)`."""
 
 SLOW = Study(
     "slow",
@@ -199,10 +196,8 @@ STEPS_S = (50, 100, 150, 200, 250)
 FALLS_S = (50, 100, 200)
 """Steps to a lower rate."""
 
-
-def buffered(name: str, packets: int) -> str:
-    """The name of a variant of figure 7."""
-    return f"{name}, {packets} packets"
+buffered = "{}, {} packets".format
+"""The name of a variant of figure 7: `buffered(name, packets)`."""
 
 
 def _limited(name: str, packets: int) -> str:
@@ -256,11 +251,8 @@ STEP_READINGS = Study(
 EDGE_KBPS = (512, 1500)
 EDGE_QUEUES = (CODEL, TAIL)
 
-
-def line(name: str, kbps: int) -> str:
-    """The name of a variant of the table."""
-    return f"{name}, {kbps} kbit/s"
-
+line = "{}, {} kbit/s".format
+"""The name of a variant of the table: `line(name, kbps)`."""
 
 HOME_PRODUCTS = 2
 """Length of the home line's buffers, in products of rate and RTT; a search found it."""

@@ -31,11 +31,8 @@ OTHERS: Mapping[str, Changes] = {
 }
 APART = "CUBIC with ECN, a queue each"
 
-
-def in_one(other: str, queue: str) -> str:
-    """The name of a variant of finding 1."""
-    return f"{other}, {queue}"
-
+in_one = "{}, {}".format
+"""The name of a variant of finding 1: `in_one(other, queue)`."""
 
 SHARED = _one_quick(
     "shared",
@@ -78,11 +75,8 @@ def dualpi2(scalable: str, spared: int = 2) -> str:
 DUALPI2 = dualpi2("Prague")
 """DualPI2 as in all versions before March 2025."""
 
-
-def equal(scalable: str, mbps: int, rtt_ms: int) -> str:
-    """The name of a variant of finding 3."""
-    return f"{scalable}, {mbps} Mbit/s, {rtt_ms} ms"
-
+equal = "{}, {} Mbit/s, {} ms".format
+"""The name of a variant of finding 3: `equal(scalable, mbps, rtt_ms)`."""
 
 EQUAL = _one_quick(
     "equal",
@@ -155,11 +149,8 @@ ALONE: Mapping[str, Changes] = {
     "CUBIC": {"flow.prague.congestion": "cubic", "flow.prague.ecn": True},
 }
 
-
-def falls(flow: str, mbps: int) -> str:
-    """The name of a variant of finding 7."""
-    return f"{flow}, to {mbps} Mbit/s"
-
+falls = "{}, to {} Mbit/s".format
+"""The name of a variant of finding 7: `falls(flow, mbps)`."""
 
 FALLING = _one_quick(
     "falling",
@@ -258,10 +249,8 @@ TODAY: Mapping[str, tuple[int, Changes]] = {
 }
 """Number of the short queue's packets that the step spares, and Prague's virtual RTT."""
 
-
-def today(which: str, at: str) -> str:
-    """The name of a variant of finding 3 or 4 with a feature of today's versions."""
-    return f"{which}: {at}"
+today = "{}: {}".format
+"""The name of a variant of finding 3 or 4 with a feature of today's versions: `today(which, at)`."""
 
 
 def _today() -> dict[str, Changes]:
@@ -297,11 +286,8 @@ LATE_MS = (0, 0.1, 0.5, 2)
 CHOSEN_LATE_MS = 0.5
 """The value in pair.toml."""
 
-
-def late(most_ms: float, at: str) -> str:
-    """The name of a variant of the search."""
-    return f"{at}, up to {most_ms:g} ms late"
-
+late = "{1}, up to {0:g} ms late".format
+"""The name of a variant of the search: `late(most_ms, at)`."""
 
 LATENESS = Study(
     "lateness",
@@ -327,11 +313,8 @@ RIVALS: Mapping[str, Changes] = {
 RIVAL_QUEUES = ("fq_codel", "pie")
 _BESIDE_RIVALS = ("Reno with ECN", "CUBIC with ECN")
 
-
-def rivals(name: str, other: str, queue: str) -> str:
-    """The name of a variant of finding 1 under another reading."""
-    return f"{name}, {other}, {queue}"
-
+rivals = "{}, {}, {}".format
+"""The name of a variant of finding 1 under another reading: `rivals(name, other, queue)`."""
 
 RENO = Study(
     "reno",
@@ -351,11 +334,8 @@ RENO = Study(
 
 CALL_MBPS = (5, 10, 20)
 
-
-def call(queue: str, mbps: int) -> str:
-    """The name of a variant of finding 5."""
-    return f"{queue}, {mbps} Mbit/s"
-
+call = "{}, {} Mbit/s".format
+"""The name of a variant of finding 5: `call(queue, mbps)`."""
 
 CALL = Study(
     "call",
@@ -377,11 +357,8 @@ CALLS: Mapping[str, Changes] = {
     SLOWER: {"flow.video-down.rate": "1.21 Mbit/s", "flow.video-up.rate": "0.57 Mbit/s"},
 }
 
-
-def called(reading: str, at: str) -> str:
-    """The name of a variant of finding 5 under another reading."""
-    return f"{reading}: {at}"
-
+called = "{}: {}".format
+"""The name of a variant of finding 5 under another reading: `called(reading, at)`."""
 
 CALLED = Study(
     "called",
@@ -424,11 +401,8 @@ BESIDE: Mapping[str, Sequence[str]] = {
     "CUBIC, codel": ("alone", "video in C"),
 }
 
-
-def beside(flow: str, video: str) -> str:
-    """The name of a variant of finding 6."""
-    return f"{flow}, {video}"
-
+beside = "{}, {}".format
+"""The name of a variant of finding 6: `beside(flow, video)`."""
 
 VIDEO = _one_quick(
     "video",
@@ -503,11 +477,8 @@ REPLAY = Study(
 GRID_MBPS = (4, 12, 40, 120, 200)
 GRID_MS = (5, 10, 20, 50, 100)
 
-
-def cell(mbps: int, rtt_ms: int) -> str:
-    """The name of a variant of RFC 9332's claims."""
-    return f"{mbps} Mbit/s, {rtt_ms} ms"
-
+cell = "{} Mbit/s, {} ms".format
+"""The name of a variant of RFC 9332's claims: `cell(mbps, rtt_ms)`."""
 
 GRID = _one_quick(
     "grid",
