@@ -49,6 +49,7 @@ def _check(texts: formats.Texts, folder: Path) -> scenario.Scenario:
     for ending, text in texts.files.items():
         (folder / f"x{ending}").write_text(text.replace("{stem}", "x"))
     for ending, data in texts.binary.items():
+        (folder / f"x{ending}").parent.mkdir(exist_ok=True)
         (folder / f"x{ending}").write_bytes(data)
     return scenario.load(folder / "x.toml")
 

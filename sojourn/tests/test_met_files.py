@@ -31,6 +31,7 @@ def _texts(folder: Path, text: str | bytes, name: str = "x.txt") -> Texts:
     for ending, content in texts.files.items():
         (folder / f"y{ending}").write_text(content.replace("{stem}", "y"))
     for ending, data in texts.binary.items():
+        (folder / f"y{ending}").parent.mkdir(exist_ok=True)
         (folder / f"y{ending}").write_bytes(data)
     scenario.load(folder / "y.toml")
     return texts

@@ -3,6 +3,7 @@ compare the results with the simulator's tables of the same run."""
 
 from __future__ import annotations
 
+import hashlib
 import random
 import re
 import struct
@@ -19,7 +20,7 @@ from sojourn import formats, scenario
 from sojourn.cli import cli
 from sojourn.errors import UserError
 from sojourn.figures import series
-from sojourn.formats import FileMeasurement, packets, seen
+from sojourn.formats import FileMeasurement, packets, resent, seen
 from sojourn.formats.packets import Ends
 from sojourn.records import Run
 from sojourn.records.pcapng import capture
@@ -398,7 +399,9 @@ def test_packets_of_segmentation_offload_are_cut_and_private_addresses_are_the_h
     assert "dscp = 46" in texts.files[".toml"]
     for ending, text in texts.files.items():
         (tmp_path / f"y{ending}").write_text(text.replace("{stem}", "y"))
-    (tmp_path / "y.pcapng").write_bytes(texts.binary[".pcapng"])
+    for ending, packed in texts.binary.items():
+        (tmp_path / f"y{ending}").parent.mkdir(exist_ok=True)
+        (tmp_path / f"y{ending}").write_bytes(packed)
     up = scenario.load(tmp_path / "y.toml").to_toml()
     assert '["0 s", "1500 B"], ["1 ns", "1500 B"], ["2 ns", "100 B"]' in up
 
@@ -485,3 +488,50 @@ def test_who_filled_the_queue_and_when_is_in_a_note(tmp_path: Path) -> None:
     assert (waits_ms[long] >= least * 0.8).mean() > 0.9
     assert (waits_ms[~long] < least * 1.2).mean() > 0.9
     assert least > 20
+
+
+def _same_flow(count: int) -> bytes:
+    """A capture of one flow: a packet of 500 bytes each millisecond, the last one of 3100 bytes."""
+    head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+    ends = b"\xc0\x00\x02\x01" + b"\xc6\x33\x64\x02"
+    packet = [
+        struct.pack(">BBHIBBH", 0x45, 0, size, 0, 64, 17, 0) + ends + struct.pack(">HHHH", 5000, 53, size - 20, 0)
+        for size in (500, 3100)
+    ]  # fmt: skip
+    return head + b"".join(
+        struct.pack("<IIII", at // 1000, at % 1000 * 1000, 28, 500) + packet[at == count - 1]
+        for at in range(count)
+    )
+
+
+def test_a_long_flow_is_sent_in_parts_of_files_named_by_their_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x.pcap").write_bytes(_same_flow(25))
+    monkeypatch.setattr(resent, "MOST_OF_A_FLOW", 10)
+    words = ["import", str(tmp_path / "x.pcap"), "-o", str(tmp_path / "y.toml")]
+    done = CliRunner().invoke(cli, words, catch_exceptions=False)
+    assert "1 flow of more than 10 packets: each is sent in parts" in done.output
+    written = sorted((tmp_path / "y.packets").iterdir())
+    assert [hashlib.sha256(file.read_bytes()).hexdigest() for file in written] == [
+        file.stem for file in written
+    ]
+    flows = scenario.load(tmp_path / "y.toml").realise(1).flows
+    sent = [
+        (flow.start_ns + at, size + 40)
+        for flow in flows
+        for at, size in flow.traffic.frames.frames  # type: ignore[union-attr]
+    ]
+    # The packet that offload made is cut into 1500, 1500 and 100 bytes.
+    times = [at * 10**6 for at in range(25)]
+    assert sent == [
+        *((at, 500) for at in times[:-1]),
+        (times[-1], 1500), (times[-1] + 1, 1500), (times[-1] + 2, 100),
+    ]  # fmt: skip
+    assert [len(flow.traffic.frames.frames) for flow in flows] == [10, 10, 7]  # type: ignore[union-attr]
+    assert [flow.name for flow in flows][1:] == [f"{flows[0].name} 2", f"{flows[0].name} 3"]
+    monkeypatch.setattr(resent, "MOST_KEPT", 26)
+    refused = CliRunner().invoke(cli, [*words, "--force"])
+    assert "it has 27 packets, and a scenario keeps 26: choose a part of it, --time" in str(
+        refused.exception
+    )

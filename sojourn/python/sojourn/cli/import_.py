@@ -197,7 +197,7 @@ def show(run: Run, folder: Path, quiet: bool) -> None:
 
 def _files(
     texts: Texts, name: str, output: options.OutputOptions, *, several: bool
-) -> dict[Path, str | bytes]:
+) -> dict[Path, str]:
     """The text of each file to write. -o is a folder if there are several inputs, or if it is one
     already."""
     folder = output.out or Path()
@@ -205,11 +205,10 @@ def _files(
         folder, name = output.out.parent, output.out.name.removesuffix(next(iter(texts.files)))
     if several:
         work.make_folder(folder)
-    files: dict[Path, str | bytes] = {
+    files = {
         folder / f"{name}{ending}": text.replace("{stem}", name)
         for ending, text in texts.files.items()
     }
-    files |= {folder / f"{name}{ending}": data for ending, data in texts.binary.items()}
     for file in files:
         work.check_parent(file)
         if file.exists() and not output.force:
@@ -217,16 +216,23 @@ def _files(
     return files
 
 
-def _write(files: dict[Path, str | bytes], texts: Texts, quiet: bool) -> None:
+def _write(files: dict[Path, str], texts: Texts, quiet: bool) -> None:
     """Writes a scenario or a trace, and prints which parts of the source are not in it."""
+    first = next(iter(files))
+    stem = first.with_name(first.name.removesuffix(next(iter(texts.files))))
+    written: list[Path] = []
+    for ending, data in texts.binary.items():
+        file = stem.with_name(stem.name + ending.partition("/")[0]) / ending.partition("/")[2]
+        work.make_folder(file.parent)
+        work.write(file, data)
+        written.append(file.parent)
     for file, text in files.items():
         work.write(file, text)
+    written = [*files, *dict.fromkeys(written)]
     for sentence in texts.taken:
         work.show(sentence)
     for sentence in texts.left_out:
         work.say(f"note: {sentence}", quiet)
-    work.say(f"wrote {', '.join(map(str, files))}", quiet)
+    work.say(f"wrote {', '.join(map(str, written))}", quiet)
     if texts.use:
-        first = next(iter(files))
-        stem = first.with_name(first.name.removesuffix(next(iter(texts.files))))
         work.say(texts.use.format(file=first, stem=stem), quiet)

@@ -27,7 +27,7 @@ from sojourn.formats.format import FileFormatError
 Int64s = NDArray[np.int64]
 _Frames = NDArray[np.uint8]
 
-LONGEST_NAME = 59
+LONGEST_NAME = 55
 """A scenario's names have at most 64 characters; five are left for a number (`unique_names`)."""
 KEPT = 192
 """The number of bytes that are read of each frame, from its beginning."""

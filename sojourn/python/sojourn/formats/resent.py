@@ -1,16 +1,17 @@
 """The packets of a capture, sent again by a scenario, each flow in its direction.
 
 The scenario has a flow for each direction of each conversation, the largest first; the smallest
-ones share one flow in each direction. The packets are in a capture that is written beside the
-scenario, with an interface for each flow. It is open loop: packets are sent when they were
+ones share one flow in each direction. The packets of each flow are in a capture that is written
+beside the scenario and named by its SHA-256. It is open loop: packets are sent when they were
 captured, whatever the queue does. Packets above the MTU, which segmentation offload made, are cut
 at the MTU.
 """
 
 from __future__ import annotations
 
-import struct
+import hashlib
 from collections import Counter
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 
 import numpy as np
@@ -26,11 +27,14 @@ from sojourn.sanitize import plain, toml
 
 MOST_FLOWS = 100
 """The most flows that are kept apart. Smaller ones are merged into one for each direction."""
-MOST_KEPT = 1_000_000
-"""The most packets: a scenario's capture has at most 64 MiB."""
+MOST_KEPT = 450_000
+"""Packets of a scenario, whose text in a Run has at most 16 MiB: 35 bytes a packet."""
 MOST_OF_A_FLOW = 200_000
+"""Packets of one of its flows."""
 LONGEST_NS = 6 * 3600 * 10**9
 MTU, LEAST = 1500, 41
+FOLDER = ".packets"
+"""The ending of the folder of the packets. A file in it is named by the SHA-256 of its content."""
 RAW_IP = 101
 QUEUE_SHARE = 0.9
 """The guessed rate of the link as a share of the busiest tenth of a second."""
@@ -141,9 +145,10 @@ def texts(content: Content) -> Texts:
         FileFormatError: it is damaged, has no packet of IP, or too many.
     """
     found, notes = read_packets(content)
-    if len(found.t_ns) > MOST_KEPT:
+    kept = int(pieces(found.size).sum())
+    if kept > MOST_KEPT:
         raise FileFormatError(
-            f"it has {len(found.t_ns)} packets, and a scenario keeps {MOST_KEPT}: {packets.CHOOSE}"
+            f"it has {kept} packets, and a scenario keeps {MOST_KEPT}: {packets.CHOOSE}"
         )
     ours, sentence = home(found)
     notes.append(f"{sentence}: the packets from there go up.")
@@ -170,12 +175,14 @@ def texts(content: Content) -> Texts:
     notes.append(
         f"The line is a guess: {' and '.join(f'{bps / 1e6:.4g} Mbit/s {way}' for way, bps in rate.items())}, {QUEUE_SHARE:.0%} of the busiest 100 ms, and {GUESSED_DELAY} each way."
     )
-    names = unique_names([name for name, _, _ in flows])
-    text = _scenario(content, found, flows, names, rate, span_s)
+    parts = _parts(found, flows, notes)
+    written = [_written(found, part, start) for part in parts]
+    files = [f"{FOLDER}/{hashlib.sha256(data).hexdigest()}.pcapng" for data in written]
+    text = _scenario(content, found, parts, files, rate, span_s)
     taken = [
         f"{len(found.t_ns)} packets of {len(found.flows)} flows over {span_s:.4g} s, {sum(way == 'up' for _, way, _ in flows)} up and {sum(way == 'down' for _, way, _ in flows)} down"
     ]
-    binary = {".pcapng": _written(found, flows, names, start)}
+    binary = dict(zip(files, written, strict=True))
     return Texts({".toml": text}, taken, notes, binary, use=TO_RUN)
 
 
@@ -224,8 +231,41 @@ def _rate(found: Packets, flows: list[_Flow]) -> dict[str, int]:
     return rates
 
 
+@dataclass(frozen=True)
+class _Part:
+    """The packets of a flow, or a part of them in time."""
+
+    name: str
+    way: str
+    rows: Int64s
+
+
+def _parts(found: Packets, flows: list[_Flow], notes: list[str]) -> list[_Part]:
+    """The entries of the scenario: flows with more packets than an entry has are sent in parts."""
+    parts = []
+    divided = 0
+    for name, (_, way, rows) in zip(
+        unique_names([name for name, _, _ in flows]), flows, strict=True
+    ):
+        first = np.cumsum(pieces(found.size[rows])) - 1
+        several = np.split(
+            rows, np.searchsorted(first, np.arange(MOST_OF_A_FLOW, first[-1] + 1, MOST_OF_A_FLOW))
+        )
+        divided += len(several) > 1
+        parts += [
+            _Part(name if number == 1 else f"{name} {number}", way, each)
+            for number, each in enumerate(several, 1)
+        ]
+    if divided:
+        notes.append(
+            f"{counted(divided, 'flow', 'flows')} of more than {MOST_OF_A_FLOW} packets: each is sent in parts, one after the other, which a queue that separates flows tells apart."
+        )
+    names = unique_names([part.name for part in parts])
+    return [replace(part, name=name) for part, name in zip(parts, names, strict=True)]
+
+
 def _scenario(
-    content: Content, found: Packets, flows: list[_Flow], names: list[str], rate: dict[str, int], span_s: float
+    content: Content, found: Packets, parts: list[_Part], files: list[str], rate: dict[str, int], span_s: float
 ) -> str:  # fmt: skip
     lines = [
         f"# The packets of {plain(content.path.name)}, sent again: open loop.", f"duration = {toml(f'{span_s + 1:.6g} s')}",
@@ -233,32 +273,45 @@ def _scenario(
     ]  # fmt: skip
     lines += [f"{way}.rate = {toml(f'{bps} bit/s')}" for way, bps in rate.items()]
     first = int(found.t_ns[0])
-    for (_, way, rows), name in zip(flows, names, strict=True):
-        dscp = int(np.bincount(found.ds[rows] >> 2).argmax())
+    for part, file in zip(parts, files, strict=True):
+        dscp = int(np.bincount(found.ds[part.rows] >> 2).argmax())
         lines += [
-            "", "[[flow]]", 'kind = "capture"', f"name = {toml(name)}", f"direction = {toml(way)}", 'file = "{stem}.pcapng"',
-            f"interface = {toml(name)}", f"start = {toml(f'{int(found.t_ns[rows[0]]) - first} ns')}",
+            "", "[[flow]]", 'kind = "capture"', f"name = {toml(part.name)}", f"direction = {toml(part.way)}",
+            f"file = {toml('{stem}' + file)}", f"start = {toml(f'{int(found.t_ns[part.rows[0]]) - first} ns')}",
         ]  # fmt: skip
         if dscp:
             lines.append(f"dscp = {dscp}")
     return "\n".join([*lines, ""])
 
 
-def _written(found: Packets, flows: list[_Flow], names: list[str], start: int) -> bytes:
-    """The packets' times and lengths as a capture with an interface for each flow."""
-    parts = [pcapng.section(), *(pcapng.interface(name, None, RAW_IP) for name in names)]
-    for number, (_, _, rows) in enumerate(flows):
-        for at, size in zip(
-            (found.t_ns[rows] - start).tolist(), found.size[rows].tolist(), strict=True
-        ):
-            for piece in _pieces(size):
-                header = struct.pack(">BBHIBBHII", 0x45, 0, piece, 0, 64, packets.UDP, 0, 0, 0)
-                body = struct.pack("<IIIII", number, at >> 32, at & 0xFFFFFFFF, 20, piece) + header
-                parts.append(pcapng.block(6, body))
-    return b"".join(parts)
+_BLOCK = np.dtype(
+    [
+        ("kind", "<u4"), ("size", "<u4"), ("interface", "<u4"), ("high", "<u4"), ("low", "<u4"), ("kept", "<u4"), ("length", "<u4"),
+        ("version", "u1"), ("ds", "u1"), ("total", ">u2"), ("zero", ">u4"), ("ttl", "u1"), ("protocol", "u1"), ("rest", "V10"),
+        ("again", "<u4"),
+    ]
+)  # fmt: skip
+"""An enhanced packet block of pcapng with an IP header."""
 
 
-def _pieces(size: int) -> list[int]:
-    """The packets of a packet that segmentation offload made."""
-    whole, rest = divmod(size, MTU)
-    return [MTU] * whole + ([max(rest, LEAST)] if rest or not whole else [])
+def _written(found: Packets, part: _Part, start: int) -> bytes:
+    """The times, lengths and DS fields of a part's packets as a capture."""
+    counts = pieces(found.size[part.rows])
+    at = np.repeat(found.t_ns[part.rows] - start, counts)
+    # The last piece of a packet has what the whole ones leave.
+    left = found.size[part.rows] - (counts - 1) * MTU
+    size = np.full(at.size, MTU)
+    size[np.cumsum(counts) - 1] = np.maximum(left, LEAST)
+    blocks = np.zeros(at.size, _BLOCK)
+    blocks["kind"], blocks["size"], blocks["again"] = 6, _BLOCK.itemsize, _BLOCK.itemsize
+    blocks["high"], blocks["low"] = at >> 32, at & 0xFFFFFFFF
+    blocks["kept"], blocks["length"], blocks["total"] = 20, size, size
+    blocks["version"], blocks["ttl"], blocks["protocol"] = 0x45, 64, packets.UDP
+    blocks["ds"] = np.repeat(found.ds[part.rows], counts)
+    return pcapng.section() + pcapng.interface(part.name, None, RAW_IP) + blocks.tobytes()
+
+
+def pieces(sizes: Int64s) -> Int64s:
+    """The number of packets into which each packet is cut, which segmentation offload made."""
+    counts: Int64s = np.maximum(-(-sizes // MTU), 1)
+    return counts

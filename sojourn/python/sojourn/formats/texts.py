@@ -35,7 +35,8 @@ class Texts:
     left_out: Sequence[str] = field(default_factory=tuple)
     """A sentence for each part of the source that was not taken: the line and the reason."""
     binary: Mapping[str, bytes] = field(default_factory=dict)
-    """Binary files that belong to them, by the endings of their names."""
+    """Binary files that belong to them, by the endings of their names: `.FOLDER/NAME`, where the name is
+    made from the content."""
     use: str = ""
     """How to use the files: a line with {file} for the first one's path, or {stem} for the paths
     without their endings."""
