@@ -135,7 +135,7 @@ def installed() -> tuple[Extra, ...]:
 def _entry_points() -> dict[str, str]:
     """The entry points of the group: `module:attribute` by name. They are read from the files that
     pip writes for each package. importlib.metadata would do the same, but it imports the email
-    parser, which costs every command that lists verbs 0.04 s of CPU time.
+    parser. That would cost every command that lists verbs 0.04 s of CPU time.
 
     Source: the entry points specification of PyPA.
     """

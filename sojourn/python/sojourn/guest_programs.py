@@ -1,13 +1,13 @@
-"""Programs of the host that a scenario runs in the kernel's guest, on nodes or as the ends of flows:
-permission to run them, and what a Run keeps of them.
+"""Programs of the host that a scenario runs in the kernel's guest, on nodes or as the ends of
+flows. This module handles the permission to run them, and the records that a Run keeps of them.
 
 A scenario with programs is code. It runs only after `allow_programs()`, which is called for
 `--allow-programs` or after an answer on the terminal. The guest confines the programs
 (crates/guest, programs.rs).
 
-A seed's folder has what each program printed (`NAME.out`) and `programs.json`: how each program
-ended, the SHA-256 of each file of the host that they opened, and the targets of the links that they
-followed.
+A seed's folder has the output of each program (`NAME.out`) and `programs.json`. This file says how
+each program ended. It has the SHA-256 of each file of the host that they opened, and the targets of
+the links that they followed.
 """
 
 from __future__ import annotations

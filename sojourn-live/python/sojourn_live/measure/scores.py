@@ -100,8 +100,8 @@ def rpm_go(
 
     `foreign_total`: ms of a whole foreign probe, TCP, TLS and GET together. A third of it counts as
     a round trip, although TLS 1.2 has a fourth one and plain HTTP only two. The trimmed mean is
-    that of goresponsiveness's code: the mean of the int(n * keep_percent / 100) least of n values
-    (NaN if this number is 0), where each foreign value counts three times.
+    that of goresponsiveness's code: of n values, the mean of the int(n * keep_percent / 100) least
+    (NaN if there are none). Each foreign value counts three times.
 
     For example, if a third of each foreign probe is 40 ms and each self probe 120 ms, the result is
     60 000 / ((40 + 120) / 2) = 750. The draft's result is 1000.

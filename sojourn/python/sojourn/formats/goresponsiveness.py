@@ -1,10 +1,10 @@
 """goresponsiveness (`networkQuality` written in Go): the CSV of its logs (`--logger-filename`).
 
-A run writes a file for each series: the goodput of a direction (`-throughput-download-`), of its
-connections (`-granular-`), and the probes, on new connections (`-foreign-`) and on those of the load
-(`-self-`). A probe on a new connection takes three round trips; its RTT here is a third. The times of a
-goodput are the ends of intervals. They are local and without a time zone. The text that it prints has
-totals only.
+A run writes a file for each series. Goodput is that of a direction (`-throughput-download-`) or of
+its connections (`-granular-`). Probes are on new connections (`-foreign-`) or on those of the load
+(`-self-`). A probe on a new connection takes three round trips; its RTT here is a third. The times
+of a goodput are the ends of intervals. They are local and without a time zone. The text that it
+prints has totals only.
 """
 
 from __future__ import annotations

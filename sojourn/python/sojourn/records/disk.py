@@ -71,9 +71,9 @@ MEASUREMENT = "# A measurement of a live link: what was asked. `sojourn run` can
 
 def check_vacant(folder: Path, scenario: str, *, force: bool = False) -> None:
     """Refuses a folder that a new Run would overwrite: any folder that is not empty. There are two
-    exceptions. One is a Run, with `force`. The other is a folder of a process that was killed
-    before it wrote meta.json, if its files are the beginning of a Run of this same `scenario`, or
-    of a measurement."""
+    exceptions. One is a Run, with `force`. The other is a folder that a killed process left before
+    it wrote meta.json. Its files must be the beginning of a Run of this same `scenario`, or of a
+    measurement."""
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder} is a file, not a folder", "choose another folder with -o")
     try:

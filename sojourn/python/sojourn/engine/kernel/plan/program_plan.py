@@ -137,8 +137,8 @@ def named_nodes(programs: Sequence[Program]) -> list[str]:
 
 def routes(ends: Sequence[tuple[str, str]], nodes: Sequence[str]) -> Iterator[tuple[str, str, int]]:
     """Routes to these nodes along the fewest links, one from each other node that can reach the
-    target: the other node, the target, and the number of the other node's link toward the target.
-    `ends`: the ends of each link."""
+    target. A route is the other node, the target, and the number of the other node's link toward
+    the target. `ends`: the ends of each link."""
     into: dict[str, list[int]] = {}
     for number, (_, head) in enumerate(ends):
         into.setdefault(head, []).append(number)

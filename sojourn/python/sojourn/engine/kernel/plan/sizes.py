@@ -23,9 +23,9 @@ from sojourn.scenario.tcp import MTU
 
 LONGEST_LINGER_NS = 5 * 10**9
 _NAMESPACE_KB = 1200
-"""The memory needed for each namespace. A namespace itself takes a quarter of this, but the kernel
-limits the number of namespaces by the memory: half as many as threads, and two threads for each MB
-(64 kB of stack each, in an eighth of the memory; fork.c, ucount.c)."""
+"""The memory needed for each namespace. A namespace itself takes a quarter of this. But the kernel
+allows only half as many namespaces as threads, and two threads for each MB of memory: 64 kB of
+stack each, in an eighth of the memory (fork.c, ucount.c)."""
 _PACKET_KB = 2.5
 """A full packet in the kernel."""
 _ROW_BYTES = 160
