@@ -91,6 +91,10 @@ def test_an_address_behind_the_host_of_ping_is_not_part_of_its_name(tmp_path: Pa
             "[  3] local 192.0.2.9 port 53120 connected with 192.0.2.1 port 5001\n[ ID] Interval       Transfer     Bandwidth\n[  3]  0.0- 1.0 sec  1.12 MBytes  9.44 Mbits/sec\n",
             "run it again with -y C",
         ),
+        (
+            "[ ID] Interval        Transfer    Bandwidth       Write/Err  Rtry\n[  1] 0.00-1.00 sec  40.1 KBytes   329 Kbits/sec  3/0  0\n",
+            "run it again with -y C",
+        ),
         ("15.0 3168.64\n474.0 3168.64\n514.0 3183.22\n", "its columns have no names"),
         ("0.636\n0.910\n0.872\n", "its columns have no names"),
         (

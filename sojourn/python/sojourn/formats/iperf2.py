@@ -88,11 +88,15 @@ def _stamp(text: str) -> float:
     return calendar.timegm(time.strptime(whole, "%Y%m%d%H%M%S")) + float(f"0.{part or 0}")
 
 
-_PRINTED = re.compile(r"^\[ *\d+\] local \S+ port \d+ connected with \S+ port \d+", re.M)
+_PRINTED = re.compile(
+    r"^\[ *\d+\] local \S+ port \d+ connected with \S+ port \d+|^\[ ID\] Interval +Transfer +Bandwidth",
+    re.M,
+)
+_OF_IPERF3 = re.compile(r"^\[ *\d+\]\s+local \S+ port \d+ connected to ", re.M)
 
 
 def _is_text(content: Content) -> bool:
-    return _PRINTED.search(content.head) is not None
+    return _PRINTED.search(content.head) is not None and not _OF_IPERF3.search(content.head)
 
 
 def _read_text(_content: Content) -> FileMeasurement:
