@@ -13,6 +13,7 @@ import synthetic
 import synthetic_live
 from synthetic_live import Line
 
+from sojourn.cli import status
 from sojourn.records import Run
 from sojourn_live.cli import measurement_text as terminal
 from sojourn_live.measure import change, intervals, sentences
@@ -269,3 +270,23 @@ def test_seeds_of_the_simulator_count_as_repeats(tmp_path: Path) -> None:
     # Three seeds each are repeats. They have no time of day.
     assert found.by == "repeats"
     assert verdict_of(found, "whole", change.RTT_P95) == "better"
+
+
+def test_measurements_without_load_are_compared_by_their_idle_phases(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, ms in (("before", 20.0), ("after", 30.0)):
+        lines = [
+            f"64 bytes from 192.0.2.1: icmp_seq={at} ttl=57 time={ms + at % 5} ms"
+            for at in range(1, 61)
+        ]
+        text = ["PING one.example (192.0.2.1) 56(84) bytes of data.", *lines]
+        (tmp_path / f"{name}.txt").write_text("\n".join(text) + "\n")
+        words = ["import", str(tmp_path / f"{name}.txt"), "-o", str(tmp_path / name), "-q"]
+        assert status(words) == 0
+    capsys.readouterr()
+    assert status(["compare", str(tmp_path / "before"), str(tmp_path / "after")]) == 0
+    printed = capsys.readouterr().out
+    assert '"before" and "after" have no phase under load in common: only their idle phases are compared.' in printed  # fmt: skip
+    row = next(line for line in printed.splitlines() if "RTT, median" in line)
+    assert row.split()[4:7] == ["22.0", "32.0", "+10.0"]

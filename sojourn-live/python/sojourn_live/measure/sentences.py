@@ -238,6 +238,10 @@ def compared(found: BeforeAfter) -> list[str]:
     """The verdict on a change: the delay under load, the quantities that got worse, the others that
     got better, and how certain these are."""
     head = found.headline
+    if head is None and found.changes:
+        return [
+            f'"{found.before}" and "{found.after}" have no phase under load in common: only their idle phases are compared.'
+        ]
     if head is None:
         return [
             f'"{found.before}" and "{found.after}" have no phase with probes in common, so they can\'t be compared.'
