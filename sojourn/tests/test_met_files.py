@@ -11,6 +11,7 @@ import pytest
 from sojourn import formats, scenario
 from sojourn.errors import UserError
 from sojourn.formats import FileMeasurement, Texts, packets
+from sojourn.linux import routeros
 
 FILES = Path(__file__).parent / "formats"
 V6 = ("2001:db8:aaaa:bbbb:cccc:dddd:1:1", "2001:db8:1111:2222:3333:4444:5:5")
@@ -501,3 +502,18 @@ def test_a_probe_that_was_lost_at_the_end_is_in_the_last_phase(tmp_path: Path) -
     assert phase["start_ns"] == 0
     # The last of the three was sent after 2 s.
     assert phase["end_ns"] > 2 * 10**9
+
+
+def test_an_overhead_scheme_of_routeros_is_cakes_words(tmp_path: Path) -> None:
+    texts = _texts(
+        tmp_path,
+        "/queue type\nadd kind=cake name=up cake-overhead-scheme=pppoe-ptm,ether-vlan cake-rtt=30ms\n"
+        "/queue simple\nadd max-limit=8M/40M name=wan queue=up/default target=192.168.88.0/24\n",
+        "x.rsc",
+    )
+    keys = _keys(texts)
+    assert (keys["up.shaper"], keys["up.qdisc"]) == ("htb rate 8000000bit", "cake pppoe-ptm ether-vlan rtt 30ms")  # fmt: skip
+    assert not any("were not taken" in note for note in texts.left_out)
+    assert routeros.options("cake pppoe-ptm ether-vlan") == {
+        "kind": "cake", "cake-overhead-scheme": "pppoe-ptm,ether-vlan",
+    }  # fmt: skip

@@ -32,10 +32,14 @@ CHOICES = {
         "diffserv": ("besteffort", "precedence", "diffserv3", "diffserv4", "diffserv8"),
         "flowmode": ("flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"),
         "atm": ("atm", "ptm"),
+        "overhead-scheme": (
+            "conservative", "ethernet", "ether-vlan", "docsis", "pppoa-vcmux", "pppoa-llc", "pppoe-vcmux", "pppoe-llcsnap", "bridged-vcmux",
+            "bridged-llcsnap", "ipoa-vcmux", "ipoa-llcsnap", "pppoe-ptm", "bridged-ptm",
+        ),
         "rtt-scheme": ("datacentre", "lan", "metro", "regional", "internet", "oceanic", "satellite", "interplanetary"),
     },
 }  # fmt: skip
-"""By option of RouterOS: words of tc that exclude each other. The option takes one of them."""
+"""By option of RouterOS: words of tc that exclude each other, but for those of `overhead-scheme`."""
 SWITCHES = {
     "cake": {"nat": ("nat", "yes"), "nonat": ("nat", "no"), "wash": ("wash", "yes"), "nowash": ("wash", "no"), "ack-filter": ("ack-filter", "filter"), "ack-filter-aggressive": ("ack-filter", "aggressive"), "no-ack-filter": ("ack-filter", "none"), "noatm": ("atm", "none")},
     "fq_codel": {"ecn": ("ecn", "yes"), "noecn": ("ecn", "no")},
@@ -76,7 +80,9 @@ def options(words: str) -> dict[str, str] | None:
             found[f"{prefix}-{values[word]}"] = rest[at + 1]
             at += 1
         elif word in choices:
-            found[f"{prefix}-{choices[word]}"] = word
+            name = f"{prefix}-{choices[word]}"
+            several = choices[word] == "overhead-scheme" and name in found
+            found[name] = f"{found[name]},{word}" if several else word
         elif word in switches:
             name, value = switches[word]
             found[f"{prefix}-{name}"] = value
@@ -112,8 +118,9 @@ def words(settings: Mapping[str, str]) -> tuple[str, list[str]]:
             continue
         if option == "bandwidth" and value in ("0", "0bps", "unlimited"):
             continue
-        if value in CHOICES.get(kind, {}).get(option, ()):
-            found.append(value)
+        chosen = value.split(",")
+        if set(chosen) <= set(CHOICES.get(kind, {}).get(option, ())):
+            found += chosen
         elif (option, value) in by_switch:
             found.append(by_switch[option, value])
         elif option in by_option:
