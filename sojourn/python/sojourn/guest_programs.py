@@ -6,8 +6,10 @@ A scenario with programs is code. It runs only after `allow_programs()`, which i
 (crates/guest, programs.rs).
 
 A seed's folder has the output of each program (`NAME.out`) and `programs.json`. This file says how
-each program ended. It has the SHA-256 of each file of the host that they opened, and the targets of
-the links that they followed.
+each program ended, and what they read of the host. It has the SHA-256 of each file that they opened
+and of the listing of each folder that they listed, and the targets of the links that they followed.
+Of each path that they looked up it says whether the path exists, and its mode, owner, size and time.
+A program in the guest sees nothing else of a file (engine/kernel/linux/README.md).
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -125,16 +127,21 @@ class ProgramRecord:
     after the run."""
     links: Mapping[str, str]
     """The symbolic links that they followed, each with its target."""
+    folders: Mapping[str, str]
+    """The SHA-256 of the listing of each folder of the host that they listed."""
+    paths: Mapping[str, str]
+    """Each path of the host that they looked up, as `_looked_up` describes it; empty: the path did
+    not exist."""
 
 
 def files_of(
     realised: Realised,
     ended: Sequence[Mapping[str, Any]],
     printed: Mapping[str, bytes],
-    opened: Iterable[tuple[str, str]],
+    read: Iterable[tuple[str, str]],
 ) -> dict[str, bytes]:
     """The files of a seed's folder. `ended`: the guest's record of how each program ended, in their
-    order. `opened`: the host's files ("f") and links ("l") that they opened, with their paths."""
+    order. `read`: what they read of the host, a letter of `_READ` and a path for each."""
     programs = [
         {
             "name": program.name,
@@ -148,12 +155,10 @@ def files_of(
         }
         for program, each in zip(realised.programs, ended, strict=True)
     ]
-    paths = sorted(set(opened))
-    record = {
-        "programs": programs,
-        "files": {path: _sum(path) for kind, path in paths if kind == "f"},
-        "links": {path: _target(path) for kind, path in paths if kind == "l"},
-    }
+    things = sorted(set(read))
+    record: dict[str, Any] = {"programs": programs}
+    for wanted, (key, describe) in _READ.items():
+        record[key] = {_written(path): describe(path) for kind, path in things if kind == wanted}
     text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
     return {
         RECORD: text.encode(),
@@ -181,9 +186,66 @@ def _sum(path: str) -> str:
 
 def _target(path: str) -> str:
     try:
-        return os.readlink(path)
+        return _written(os.readlink(path))
     except OSError:
         return ""
+
+
+def _written(path: str) -> str:
+    """A path in a record: one with a backslash, a control character or bytes that are no UTF-8 has
+    Python's escapes."""
+    if path.isprintable() and "\\" not in path:
+        return path
+    return path.encode("unicode_escape").decode()
+
+
+def _meant(written: str) -> str:
+    """The inverse of `_written`.
+
+    Raises:
+        ValueError: an escape is not whole.
+    """
+    return written.encode("ascii").decode("unicode_escape") if "\\" in written else written
+
+
+def _listing(path: str) -> str:
+    """The SHA-256 of the names in a folder, each with its kind; empty: it can't be listed."""
+    try:
+        with os.scandir(os.fsencode(path)) as entries:
+            lines = sorted((entry.name, _kind(entry)) for entry in entries)
+    except OSError:
+        return ""
+    return hashlib.sha256(b"".join(name + b"\0" + kind for name, kind in lines)).hexdigest()
+
+
+def _kind(entry: os.DirEntry[bytes]) -> bytes:
+    if entry.is_symlink():
+        return b"link"
+    if entry.is_dir(follow_symlinks=False):
+        return b"folder"
+    return b"file" if entry.is_file(follow_symlinks=False) else b"other"
+
+
+def _looked_up(path: str) -> str:
+    """What a program sees of a path without opening it: its mode and owner, and of anything but a folder
+    its size and time, "100644 0:0 1234 1700000000.000000000"; empty: there is nothing."""
+    try:
+        about = os.lstat(path)
+    except (OSError, ValueError):
+        return ""
+    shown = f"{about.st_mode:o} {about.st_uid}:{about.st_gid}"
+    if stat.S_ISDIR(about.st_mode):
+        return shown
+    return f"{shown} {about.st_size} {about.st_mtime_ns // 10**9}.{about.st_mtime_ns % 10**9:09}"
+
+
+_READ: Mapping[str, tuple[str, Callable[[str], str]]] = {
+    "f": ("files", _sum),
+    "l": ("links", _target),
+    "d": ("folders", _listing),
+    "s": ("paths", _looked_up),
+}
+"""What the guest's kernel lists, by its letter: the key in the record, and what is recorded."""
 
 
 def read(run: Run, seed: int) -> ProgramRecord | None:
@@ -200,13 +262,17 @@ def read(run: Run, seed: int) -> ProgramRecord | None:
     try:
         found = sanitize.plain_values(sanitize.read_json(text))
         programs = tuple(Ended(**each) for each in found["programs"])
-        files, links = dict(found["files"]), dict(found["links"])
+        # A record of an older version has files and links alone.
+        things = {
+            key: {_meant(path): value for path, value in dict(found.get(key, {})).items()}
+            for key, _ in _READ.values()
+        }
         for each in programs:
             if not re.fullmatch(r"[^/\0]+", each.output) or type(each.output_bytes) is not int:
                 raise ValueError
     except (ValueError, KeyError, TypeError):
         raise damaged(run.path / f"seed-{seed}" / RECORD, "it does not describe programs") from None
-    return ProgramRecord(programs, files, links)
+    return ProgramRecord(programs, **things)
 
 
 def output_of(run: Run, seed: int, program: Ended) -> str:
@@ -216,18 +282,20 @@ def output_of(run: Run, seed: int, program: Ended) -> str:
 
 
 def changed(run: Run) -> list[str]:
-    """The files and links of this host that a program of the Run opened and that have changed
-    since."""
-    # Seeds mostly open the same files.
-    sum_now = cache(_sum)
+    """The paths of this host that a program of the Run read and that have changed since: files,
+    links, folders' listings, and paths that it only looked up."""
     found: dict[str, None] = {}
-    for record in filter(None, (read(run, seed) for seed in run.seeds)):
-        found |= {path: None for path, digest in record.files.items() if sum_now(path) != digest}
-        found |= {path: None for path, target in record.links.items() if _target(path) != target}
+    records = [record for seed in run.seeds if (record := read(run, seed)) is not None]
+    for key, describe in _READ.values():
+        # Seeds mostly read the same.
+        now = cache(describe)
+        for record in records:
+            then: Mapping[str, str] = getattr(record, key)
+            found |= {path: None for path, value in then.items() if now(path) != value}
     return list(found)
 
 
-def opened_paths(lines: str, folders: Sequence[Path], mark: str) -> list[tuple[str, str]]:
+def read_paths(lines: str, folders: Sequence[Path], mark: str) -> list[tuple[str, str]]:
     """The paths that the guest's kernel lists: "f .../MARK/0/bin/sh" is bin/sh in the first
     folder."""
     paths = []
@@ -236,7 +304,7 @@ def opened_paths(lines: str, folders: Sequence[Path], mark: str) -> list[tuple[s
         inside = re.search(rf"/{mark}/(\d+)(/.*)?\Z", _unescaped(path), re.DOTALL)
         if inside is not None:
             folder = folders[int(inside[1])]
-            paths.append((kind, str(folder) + (inside[2] or "")))
+            paths.append((kind, (str(folder) + (inside[2] or "")).rstrip("/") or "/"))
     return paths
 
 

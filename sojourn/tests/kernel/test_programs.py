@@ -297,11 +297,14 @@ def test_files_and_variables_reach_the_program(tmp_path: Path) -> None:
 
 def test_the_kernel_s_list_names_files_of_the_host() -> None:
     folders = [Path("/usr"), Path("/opt/x")]
-    lines = "f /proc/self/cwd//see/0/bin/sh\nl /x/see/1/a\\012b\nf /x/see/1\nf /initrd\n"
-    assert guest_programs.opened_paths(lines, folders, "see") == [
+    lines = (
+        "f /proc/self/cwd//see/0/bin/sh\nl /x/see/1/a\\012b\nf /x/see/1\nd /x/see/0/\nf /initrd\n"
+    )
+    assert guest_programs.read_paths(lines, folders, "see") == [
         ("f", "/usr/bin/sh"),
         ("l", "/opt/x/a\nb"),
         ("f", "/opt/x"),
+        ("d", "/usr"),
     ]
 
 
@@ -346,6 +349,62 @@ def test_a_run_names_the_files_that_have_changed_since(tmp_path: Path) -> None:
     link.unlink()
     link.symlink_to(other)
     assert guest_programs.changed(run)[-1] == str(link)
+
+
+def test_a_run_names_the_folders_whose_entries_have_changed(tmp_path: Path) -> None:
+    more, fewer, kinds, kept = (tmp_path / name for name in ("more", "fewer", "kinds", "kept"))
+    for folder in (more, fewer, kinds, kept):
+        folder.mkdir()
+        (folder / "one").write_text("1")
+    run = recorded(tmp_path / "run", made_of([("d", str(f)) for f in (more, fewer, kinds, kept)]))
+    (kept / "one").write_text("the content of its files does not matter")
+    assert guest_programs.changed(run) == []
+    (more / "two").touch()
+    (fewer / "one").unlink()
+    (kinds / "one").unlink()
+    (kinds / "one").mkdir()
+    assert guest_programs.changed(run) == [str(fewer), str(kinds), str(more)]
+
+
+def test_a_run_names_the_paths_that_a_program_looked_up_and_that_have_changed(
+    tmp_path: Path,
+) -> None:
+    names = ("missing", "touched", "longer", "executable", "folder", "kept")
+    missing, touched, longer, executable, folder, kept = (tmp_path / name for name in names)
+    for path in (touched, longer, executable, kept):
+        path.write_text("before")
+    folder.mkdir()
+    run = recorded(tmp_path / "run", made_of([("s", str(tmp_path / name)) for name in names]))
+    (folder / "entry").touch()
+    assert guest_programs.changed(run) == []
+    missing.touch()
+    os.utime(touched, (1, 1))
+    longer.write_text("afterwards")
+    executable.chmod(0o755)
+    expected = [executable, longer, missing, touched]
+    assert guest_programs.changed(run) == [str(path) for path in expected]
+
+
+@pytest.mark.parametrize("name", [b"plain", b"\xff", b"a\\b", b"tab\there", "\u202e".encode()])
+def test_a_path_of_any_bytes_is_recorded(tmp_path: Path, name: bytes) -> None:
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/" + name)
+    Path(path).write_text("before")
+    (tmp_path / "link").symlink_to(path)
+    read = [(kind, path) for kind in "fs"] + [("l", str(tmp_path / "link"))]
+    run = recorded(tmp_path / "run", made_of(read))
+    assert guest_programs.changed(run) == []
+    Path(path).write_text("after")
+    assert guest_programs.changed(run) == [path]
+
+
+def test_a_record_without_folders_and_paths_is_read(tmp_path: Path) -> None:
+    files = made_of([("f", "/usr")])
+    raw = json.loads(files[guest_programs.RECORD])
+    del raw["folders"], raw["paths"]
+    files[guest_programs.RECORD] = json.dumps(raw).encode()
+    record = guest_programs.read(recorded(tmp_path / "run", files), 1)
+    assert record is not None
+    assert (record.folders, record.paths) == ({}, {})
 
 
 def test_no_checksum_is_computed_of_a_device_or_a_pipe(tmp_path: Path) -> None:
@@ -518,6 +577,70 @@ def test_a_changed_file_of_the_host_is_named(
     assert [each.table for each in other.tables if not each.equal] == ["program.out"]
     with pytest.raises(UserError, match="number, which a program of the Run read, has changed"):
         run_of(found, tmp_path / "run")
+
+
+LISTS = """
+import os, sys, time
+folder = sys.argv[1]
+print(os.listdir(folder), os.path.exists(folder + "/none"), os.stat(folder).st_size)
+print({name: os.stat(f"{folder}/{name}").st_ino for name in os.listdir(folder)})
+print(os.stat(folder).st_mtime, os.stat(folder).st_nlink, os.statvfs(folder).f_bfree)
+print(f"{time.monotonic():.9f}")
+"""
+"""Reads all that a folder shows without its files' content."""
+
+
+@pytest.mark.long
+def test_a_folder_with_more_entries_is_named_if_a_program_lists_it(
+    guest_for_programs: str, allowed: None, tmp_path: Path
+) -> None:
+    """Listing more entries takes more system calls, so the run's times differ."""
+    seen = tmp_path / "seen"
+    seen.mkdir()
+    for number in range(40, 0, -1):
+        (seen / f"entry-{number}").touch()
+    (tmp_path / "lists.py").write_text(LISTS)
+    text = LINE + program(f"python3 lists.py {seen}", "files = ['lists.py']")
+    text += f"[programs]\nsees = ['/usr', '{seen}']\n"
+    run = run_of(loads(text, folder=tmp_path), tmp_path / "run")
+    record = guest_programs.read(run, 1)
+    assert record is not None
+    assert record.paths[f"{seen}/none"] == ""
+    assert str(seen) in record.folders
+    listed = re.findall(r"'(entry-\d+)'", printed(run).splitlines()[0])
+    assert listed == sorted(f"entry-{number}" for number in range(1, 41))
+    (same,) = verify([run])
+    assert same.equal
+    assert same.changed_files == ()
+    for number in range(41, 3000):
+        (seen / f"entry-{number}").touch()
+    (other,) = verify([run])
+    assert not other.equal
+    assert str(seen) in other.changed_files
+    with pytest.raises(UserError, match="seen, which a program of the Run read, has changed"):
+        run_of(loads(text, folder=tmp_path), tmp_path / "run")
+
+
+@pytest.mark.long
+def test_sizes_times_and_inode_numbers_do_not_depend_on_the_history_of_a_folder(
+    guest_for_programs: str, allowed: None, tmp_path: Path
+) -> None:
+    seen = tmp_path / "seen"
+    seen.mkdir()
+    (seen / "one").write_text("1")
+    (tmp_path / "lists.py").write_text(LISTS)
+    text = LINE + program(f"python3 lists.py {seen}", "files = ['lists.py']")
+    text += f"[programs]\nsees = ['/usr', '{seen}']\n"
+    before = printed(run_of(loads(text, folder=tmp_path), tmp_path / "before"))
+    for number in range(2000):
+        (seen / f"{number}").touch()
+    for number in range(2000):
+        (seen / f"{number}").unlink()
+    (seen / "other").write_text("1")
+    shutil.copystat(seen / "one", seen / "other")
+    (seen / "other").replace(seen / "one")
+    after = printed(run_of(loads(text, folder=tmp_path), tmp_path / "after"))
+    assert before == after
 
 
 @pytest.mark.long

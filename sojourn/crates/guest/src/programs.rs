@@ -25,8 +25,8 @@ const ROOT: &str = "/programs";
 const OUTPUT: &str = "/run/programs";
 /// All that programs may print, bytes; more is refused to them (ENOSPC).
 pub const MOST_OUTPUT: u64 = 16 << 20;
-/// The host's files that were opened and links that were followed (the guest's kernel).
-const OPENED: &str = "/proc/hostfs_opened";
+/// What was read of the host's files (the guest's kernel).
+const READ: &str = "/proc/hostfs_read";
 
 /// Character devices: name, major, minor.
 const DEVICES: [(&str, u32, u32); 6] = [
@@ -110,7 +110,7 @@ impl Programs {
         Ok(())
     }
 
-    /// Writes what they printed and the host's files that they read; returns how they ended. `zero`:
+    /// Writes what they printed and what they read of the host; returns how they ended. `zero`:
     /// the run's time 0 on the monotonic clock, ns.
     pub fn write<W: Write>(
         self,
@@ -133,7 +133,7 @@ impl Programs {
                 "signal": status.and_then(|status| status.signal()),
             }));
         }
-        archive.file("hostfs_opened", &fs::read(OPENED)?)?;
+        archive.file("hostfs_read", &fs::read(READ)?)?;
         Ok(json!(about))
     }
 }

@@ -249,7 +249,8 @@ class VerifiedRun(TypedDict):
     seeds: list[int]
     seeds_not_finished: list[int]
     changed_files: list[str]
-    """Files of this host that a program of the Run read, and that are others now."""
+    """Files and folders of this host that a program of the Run read or looked for, and that are others
+    now."""
     same_twice: bool | None
     """Whether two runs of the first seed gave the same tables now; null: the Run has no programs."""
     tables: list[VerifiedTable]

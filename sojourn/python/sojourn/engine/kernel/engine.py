@@ -102,7 +102,7 @@ def _files(realised: Realised, measured: Archive) -> dict[str, bytes]:
         realised,
         measured.index["programs"],
         measured.printed,
-        guest_programs.opened_paths(measured.opened, folders, program_plan.LINKS),
+        guest_programs.read_paths(measured.read_of_host, folders, program_plan.LINKS),
     )
 
 

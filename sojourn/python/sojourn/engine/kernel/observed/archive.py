@@ -40,8 +40,8 @@ class Archive:
     """The archive of the self-check that ran first."""
     printed: Mapping[str, bytes] = field(default_factory=dict)
     """What each program printed, by its name."""
-    opened: str = ""
-    """The host's files that programs opened, as the guest's kernel lists them."""
+    read_of_host: str = ""
+    """What programs read of the host's files, as the guest's kernel lists it."""
 
     @classmethod
     def read(cls, path: Path) -> "Archive":
@@ -84,8 +84,8 @@ class Archive:
             for name, text in files.items()
             if name.startswith("programs/")
         }
-        opened = files.get("hostfs_opened", b"").decode(errors="surrogateescape")
-        return cls(index, tables, files.get("qdisc/blob", b""), check, printed, opened)
+        read_of_host = files.get("hostfs_read", b"").decode(errors="surrogateescape")
+        return cls(index, tables, files.get("qdisc/blob", b""), check, printed, read_of_host)
 
     def rows(self, table: str, key: str, value: int) -> dict[str, Ints]:
         """The rows in which a column has this value."""
