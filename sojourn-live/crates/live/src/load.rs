@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_sent_are_received_and_both_ends_say_so() {
+    fn both_ends_count_the_bytes_of_a_transfer() {
         let (mut from, mut to) = (Load::new(true, 2), Load::new(false, 2));
         for stream in 0..2 {
             let (near, far) = pair();
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_goes_away_ends_its_stream_alone() {
+    fn a_receiver_that_disconnects_ends_only_its_own_stream() {
         let mut from = Load::new(true, 2);
         let (near, far) = pair();
         let (other, _kept) = pair();
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_survives_the_wire() {
+    fn a_row_is_decoded_as_it_was_encoded() {
         let row = Row::from(std::array::from_fn::<i64, VALUES, _>(|i| i as i64));
         let text = serde_json::to_string(&row).unwrap();
         assert_eq!(text, "[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]");

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_its_line() {
+    fn a_message_is_decoded_from_the_line_that_encodes_it() {
         let go = Request::Go { load: 3 };
         assert_eq!(line(&go), b"{\"do\":\"go\",\"load\":3}\n");
         assert_eq!(parse::<Request>(br#"{"do":"go","load":3}"#).unwrap(), go);
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_out_whole_however_they_come_in() {
+    fn lines_are_read_whole_however_their_bytes_arrive() {
         let lines = lines_of(&[b"on", b"e\ntwo\n", b"\nthr", b"ee\n"], 16).unwrap();
         assert_eq!(lines, [&b"one"[..], b"two", b"", b"three"]);
     }
@@ -338,7 +338,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic_or_hold_more_than_two_lines(
+        fn arbitrary_bytes_cause_no_panic_and_at_most_two_lines_are_buffered(
             chunks in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..20)
         ) {
             let mut lines = Lines::new(32);

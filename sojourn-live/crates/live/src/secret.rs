@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_secret_proves_itself_and_only_for_its_nonce() {
+    fn a_proof_is_valid_only_for_its_secret_and_nonce() {
         let (first, second) = (nonce().unwrap(), nonce().unwrap());
         assert_ne!(first, second);
         let secret = Secret::new("correct horse");

@@ -277,7 +277,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn a_client_has_so_many_connections_at_once() {
+    fn a_client_has_a_limited_number_of_connections() {
         let (accounts, now) = (Accounts::new(LIMITS), Instant::now());
         let (client, another): (IpAddr, IpAddr) =
             ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());

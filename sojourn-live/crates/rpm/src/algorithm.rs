@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stage_that_never_rests_is_left_when_its_time_is_up() {
+    fn a_stage_that_never_becomes_stable_ends_after_its_time() {
         let mut judge = Judge::new(&Parameters { stage_intervals: 5, ..one_second() }, 1);
         let jumping =
             |i: u64| samples(20.0, 20.0, 20.0, if i.is_multiple_of(2) { 20.0 } else { 400.0 });

@@ -58,7 +58,7 @@ fn complete(plan: &Plan) -> Outcome {
 }
 
 #[test]
-fn a_measurement_holds_every_kind_of_sample_in_each_direction() {
+fn a_measurement_has_every_kind_of_sample_in_each_direction() {
     let server = Server::start(&options()).unwrap();
     let outcome = complete(&plan(&server));
     assert_eq!(outcome.address, server.addresses()[0]);
@@ -128,7 +128,7 @@ fn both_directions_at_once_are_one_test() {
 }
 
 #[test]
-fn a_generous_tolerance_is_met_and_says_so() {
+fn a_wide_tolerance_is_met_and_reported_as_met() {
     let server = Server::start(&options()).unwrap();
     let mut plan = plan(&server);
     plan.parameters.sdt = 1e6;
@@ -140,7 +140,7 @@ fn a_generous_tolerance_is_met_and_says_so() {
 }
 
 #[test]
-fn probes_come_no_faster_than_they_may() {
+fn probes_are_sent_at_most_at_the_allowed_rate() {
     let server = Server::start(&options()).unwrap();
     let mut plan = plan(&server);
     (plan.parameters.mps, plan.parameters.mnp, plan.idle_probes) = (20.0, 2, 0);
@@ -260,7 +260,7 @@ fn answering(words: &'static [u8]) -> SocketAddr {
 }
 
 #[test]
-fn a_server_that_vanishes_leaves_what_was_measured() {
+fn if_the_server_vanishes_the_samples_so_far_are_kept() {
     let mut server = Some(Server::start(&options()).unwrap());
     let mut plan = plan(server.as_ref().unwrap());
     (plan.parameters.stage_intervals, plan.patience_ns) = (1000, 2_000_000_000);
@@ -283,7 +283,7 @@ fn a_server_that_vanishes_leaves_what_was_measured() {
 }
 
 #[test]
-fn a_measurement_ends_when_asked_and_keeps_what_it_has() {
+fn a_cancelled_measurement_keeps_its_samples() {
     let server = Server::start(&options()).unwrap();
     let mut plan = plan(&server);
     plan.parameters.stage_intervals = 1000;
@@ -306,7 +306,7 @@ fn a_measurement_ends_when_asked_and_keeps_what_it_has() {
 }
 
 #[test]
-fn a_client_that_asks_for_too_much_is_sent_away() {
+fn a_request_for_too_many_bytes_is_refused() {
     let server = Server::start(&Options { bytes: 1 << 20, ..options() }).unwrap();
     let outcome = quietly(&plan(&server)).unwrap();
     let Some(Stopped::Failed(problem)) = &outcome.stopped else { panic!("it went on") };
@@ -386,7 +386,7 @@ fn a_client_that_never_closes_its_probes_connections_is_measured_both_ways() {
 }
 
 #[test]
-fn a_connection_lives_no_longer_than_it_may() {
+fn a_connection_is_closed_after_its_longest_lifetime() {
     let server = Server::start(&Options { seconds: 1, ..options() }).unwrap();
     let mut plan = plan(&server);
     plan.parameters.stage_intervals = 1000;
@@ -472,7 +472,7 @@ async fn sealed(address: SocketAddr, parts: &[&[u8]]) {
 }
 
 #[test]
-fn a_server_that_is_dropped_is_gone() {
+fn a_dropped_server_no_longer_accepts_connections() {
     let server = Server::start(&options()).unwrap();
     let address = server.addresses()[0];
     let held = TcpStream::connect(address).unwrap();

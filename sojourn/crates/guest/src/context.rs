@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tasks_come_by_time_and_then_as_entered() {
+    fn tasks_run_in_order_of_time_and_then_of_entry() {
         let mut agenda = Agenda::default();
         for (time, task) in
             [(20, Task::End), (10, Task::Next(2)), (10, Task::Next(1)), (5, Task::Over)]
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_read_as_it_was_made() {
+    fn a_token_is_decoded_as_it_was_encoded() {
         for whom in EventTarget::ALL {
             assert_eq!(EventTarget::of(whom.token(70_000)), (whom, 70_000));
         }

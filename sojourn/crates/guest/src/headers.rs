@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_stamps_and_counters_are_read_where_they_are_whole() {
+    fn complete_options_are_read_and_truncated_ones_are_not() {
         let mut tracker = tracker();
         segment(&mut tracker, 0, 40_000, &tcp(100, 0, 2, &[]), 0);
         let mut both = vec![1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 8, 1, 1, 5, 18];

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn both_files_are_wanted_and_nothing_else() {
+    fn the_options_plan_and_out_are_required_and_no_others_accepted() {
         assert_eq!(words("--out r --plan p"), Ok(("p".into(), "r".into())));
         assert_eq!(words("--plan p").unwrap_err(), "--out is missing");
         assert_eq!(words("--plan").unwrap_err(), "--plan needs a file");

@@ -717,7 +717,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn every_field_arrives() {
+    fn every_field_of_a_plan_is_parsed() {
         let plan = Plan::parse(&plan().to_string()).unwrap();
         assert_eq!(
             (plan.seed, plan.duration_ns, plan.settle_ns, plan.linger_ns, plan.deadline_ns),
@@ -796,7 +796,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_check_is_a_plan_of_its_own_in_namespaces_of_its_own() {
+    fn a_check_is_a_separate_plan_in_separate_namespaces() {
         let renamed =
             |text: String| text.replace(r#":"a""#, r#":"x""#).replace(r#":"b""#, r#":"y""#);
         let mut check: Value = serde_json::from_str(&renamed(plan().to_string())).unwrap();

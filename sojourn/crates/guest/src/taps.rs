@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_talk_is_no_traffic() {
+    fn neighbour_discovery_does_not_count_as_traffic() {
         assert!(is_neighbour_traffic(&five_tuple("fe80::1", "ff02::2", tap::ICMPV6, [0, 0])));
         assert!(is_neighbour_traffic(&five_tuple("::", "fd00::1", tap::ICMPV6, [0, 0])));
         assert!(is_neighbour_traffic(&five_tuple("10.0.1.1", "224.0.0.22", 2, [0, 0])));
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_goes_when_one_more_than_the_limit_comes() {
+    fn a_packet_above_the_limit_drops_the_head() {
         let rows = [(10, NEVER, 0), (11, 40, 0), (12, 50, 0)];
         assert_eq!(drop_times_of(&rows, true, How::Head, Some(2)), [Some(12), None, None]);
     }

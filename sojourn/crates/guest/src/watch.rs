@@ -618,7 +618,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_of_the_measured_time_and_spans_of_all() {
+    fn sums_leave_the_warm_up_out_and_time_spans_have_it() {
         let mut watch = watch(false, 100, 350);
         watch.enqueued(1, 10, FULL); // Leaves before.
         watch.dequeued(1, 60, 2);
@@ -647,7 +647,7 @@ mod tests {
     }
 
     #[test]
-    fn at_one_instant_room_is_made_first_and_what_passes_was_there() {
+    fn at_one_instant_departures_precede_arrivals() {
         let mut watch = watch(false, 0, 1000);
         watch.enqueued(1, 10, FULL);
         watch.enqueued(2, 20, FULL);
@@ -702,7 +702,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_and_a_wire_that_loses() {
+    fn packets_in_a_ring_and_lost_on_the_wire_are_counted() {
         let mut watch = watch(true, 0, 1000);
         watch.enqueued(1, 10, FULL);
         watch.dequeued(1, 10, 2);

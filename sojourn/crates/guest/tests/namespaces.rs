@@ -364,7 +364,7 @@ fn taps_counters_and_probes_agree_about_one_queue() {
 }
 
 #[test]
-fn a_check_comes_first_and_its_results_are_its_own() {
+fn a_check_runs_first_and_has_separate_results() {
     or_leave_out!();
     let ping = || json!({"kind": "ping", "interval_ns": 20_000_000, "packet_bytes": 84});
     let small = |pings: u64| {

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn slack_is_taken_off_after_a_second_of_being_busy() {
+    fn slack_is_subtracted_after_a_busy_second() {
         let mut dql = Dql { limit: 100_000, ..Dql::default() };
         let almost = saturated(&mut dql, 1514, 830, Time::ZERO);
         assert_eq!((dql.limit(), almost < Time(1000 * MS)), (100_000, true));

@@ -107,7 +107,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_leaf_says_when_packets_arrive_and_its_link_counts_them_later(
+        fn a_leaf_returns_arrival_times_and_its_link_counts_the_packets_later(
             header_bytes in prop::sample::select(vec![0u32, 14]),
             arrivals in any_arrivals(),
             mut counts in prop::collection::vec(0..400 * MS, 0..20),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_may_drop_is_no_leaf() {
+    fn a_link_that_may_drop_is_not_a_leaf() {
         assert!(link(&Params::Pfifo(FifoParams { limit: 1000 }), 0).leaf().is_none());
     }
 }

@@ -817,7 +817,7 @@ mod tests {
     }
 
     #[test]
-    fn late_calls_change_nothing() {
+    fn late_calls_give_the_same_results() {
         let drive = |wakeups: &[u64]| {
             let mut l = link(&[STEP], 10);
             let mut log = Log::default();
@@ -841,7 +841,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_as_the_transmitter_becomes_free_is_taken_in_before_it_asks() {
+    fn a_packet_that_arrives_as_the_transmitter_becomes_free_is_enqueued_first() {
         let mut l = link(&[STEP], 2);
         let mut log = Log::default();
         for body in 0..3 {
@@ -872,7 +872,7 @@ mod tests {
     }
 
     #[test]
-    fn the_peak_is_forgotten_but_for_what_waits() {
+    fn taking_the_peak_resets_it_to_the_present_backlog() {
         let mut l = link(&[STEP], 10);
         let mut log = Log::default();
         for body in 0..4 {
@@ -885,7 +885,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_holds_the_packet_and_lets_it_go_on() {
+    fn an_outage_pauses_the_transmission_of_a_packet() {
         // Half of the packet is out when the link stops for 10 ms.
         let steps = [
             STEP,

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_whole_ticks_and_a_rested_bucket_holds_no_more() {
+    fn a_burst_is_whole_ticks_and_an_idle_bucket_has_no_more() {
         // 1500 bytes are 1 500 000 ns: 23 437 ticks of 64 ns, and 32 ns that are not counted.
         let mut p = policer(1500);
         assert!(!p.conforms(1500, Time::ZERO));

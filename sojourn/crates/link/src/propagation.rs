@@ -580,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_both_doubled_and_lost_is_one_packet() {
+    fn a_packet_that_is_duplicated_and_lost_arrives_once() {
         let duplicate = Some(Duplication { probability: 1 << 31, correlation: 0 });
         let law = Impairments { duplicate, ..Impairments::default() };
         let half = Loss::Random { probability: 0.5 };
@@ -595,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_takes_what_came_before_it_opens_up_to_its_packets_and_bytes() {
+    fn a_slot_delivers_earlier_packets_up_to_its_limits_of_packets_and_bytes() {
         let slot = Slots { min_ns: 5 * MS, max_ns: 5 * MS, packets: Some(2), bytes: None };
         let law = |slot| Impairments { slot: Some(slot), ..Impairments::default() };
         let arrivals = |slot, gap| -> Vec<u64> {

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn tunnels_count_by_themselves_and_what_is_in_none_does_not_count() {
+    fn each_tunnel_numbers_its_own_packets_and_others_have_no_number() {
         let mut replay = Replay::new(1);
         for (tunnel, place) in [(1, 0), (2, 1), (0, 2), (1, 3)] {
             replay.number(&packet(tunnel, place));

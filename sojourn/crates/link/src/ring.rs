@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_with_room_is_open_since_its_last_packet_whatever_goes_out_meanwhile() {
+    fn a_ring_with_room_has_been_open_since_its_last_packet() {
         let mut ring = Ring::new(RingParams { descriptors: 2, ..RingParams::NONE });
         ring.push(slot(3, 4));
         assert_eq!(ring.opened_by(Time(3 * MS)), Some(Time(3 * MS)));
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_in_the_ring_is_up_to_the_last_bit() {
+    fn the_time_in_the_ring_ends_with_the_last_bit() {
         let mut ring = Ring::new(RingParams { descriptors: 8, ..RingParams::NONE });
         ring.push(slot(0, 1));
         ring.push(slot(0, 2));
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn peaks_are_forgotten_but_for_what_is_inside() {
+    fn taking_the_peaks_resets_them_to_the_present_content() {
         let mut ring = Ring::new(RingParams { descriptors: 8, ..RingParams::NONE });
         for finished in [3, 4, 5] {
             ring.push(slot(0, finished));

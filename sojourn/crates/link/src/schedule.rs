@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transmission_over_very_many_passes_is_reckoned_not_walked() {
+    fn a_transmission_over_very_many_passes_is_computed_in_one_step() {
         // 1 bit/s in every other nanosecond: 1500 bytes take 24 000 s, less the outage at the end.
         let schedule = Schedule::new(steps(&[(0, 1), (1, 0)]), Some(2));
         assert_eq!(schedule.finish(Time(0), 1500), Time(24_000_000_000_000 - 1));

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_takes_the_bucket_into_debt_leaves_and_the_next_one_waits_until_it_is_paid() {
+    fn a_packet_may_overdraw_the_bucket_and_the_next_one_waits_until_the_debt_is_paid() {
         let mut s = shaper(1600);
         s.charge(1000, Time::ZERO);
         assert_eq!(s.ready_at(), Time::ZERO, "600 tokens are left");
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rested_bucket_holds_the_burst_and_no_more() {
+    fn an_idle_bucket_fills_to_the_burst_and_no_further() {
         let mut s = shaper(1600);
         s.charge(1600, Time::ZERO);
         s.charge(1600, Time(1000 * MS));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_divides_nothing_is_rounded_as_linux_s() {
+    fn a_rate_without_an_exact_quotient_is_rounded_as_in_linux() {
         let odd = |bps, burst_bytes| Shaper::new(ShaperParams { bps, burst_bytes, ..PLAIN });
         let mut s = odd(1_817_003, 0);
         // 1514 bytes at 227 125 B/s take 6 665 932.86 ns, and in Linux always a whole ns less.

@@ -375,7 +375,7 @@ pub(crate) mod tests {
 
     proptest! {
         #[test]
-        fn a_window_is_what_send_and_advance_do(
+        fn a_window_gives_the_results_of_send_and_advance(
             params in any_params(),
             header_bytes in prop::sample::select(vec![0u32, 14]),
             arrivals in any_arrivals(),

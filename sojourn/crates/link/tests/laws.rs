@@ -281,7 +281,7 @@ fn any_spec() -> impl Strategy<Value = Spec> {
 
 proptest! {
     #[test]
-    fn late_early_and_repeated_calls_change_nothing(
+    fn late_early_and_repeated_calls_give_the_same_results(
         spec in any_spec(),
         arrivals in any_arrivals(),
         mut wakeups in prop::collection::vec(0..900 * MS, 0..60),
@@ -336,7 +336,7 @@ proptest! {
     }
 
     #[test]
-    fn a_ring_of_one_is_no_ring(
+    fn a_ring_of_one_packet_acts_as_no_ring(
         spec in any_spec(), arrivals in any_arrivals(), rate in 1_000_000u64..RATE,
     ) {
         // A link without a rate and without a shaper never dequeues an empty discipline, so this
@@ -414,7 +414,7 @@ fn policed(arrivals: &Arrivals, bps: u64, burst: u64) -> Vec<bool> {
 
 proptest! {
     #[test]
-    fn a_policer_takes_its_packets_out_before_the_link_and_changes_nothing_else(
+    fn a_link_behind_a_policer_acts_as_one_without_the_policed_packets(
         spec in any_spec(), arrivals in any_arrivals(), bps in 500_000u64..20_000_000, burst in 1000u64..30_000,
     ) {
         let with = Spec { police: Some(police(bps, burst)), ..spec.clone() };
@@ -431,7 +431,7 @@ proptest! {
 }
 
 #[test]
-fn a_ring_of_one_is_no_ring_where_a_newcomer_is_dropped_at_an_empty_queue() {
+fn a_ring_of_one_packet_acts_as_no_ring_if_an_empty_queue_drops_an_arrival() {
     // The large packet ends RED's idle time. There is no room for it, so a new idle time begins.
     let Params::Red(RedParams::Linux(red)) = red() else { panic!("red is Linux's") };
     let small = Params::Red(RedParams::Linux(LinuxRedParams { limit: 1_400, ..red }));
@@ -452,7 +452,7 @@ fn overload(seconds: u64) -> Arrivals {
 }
 
 #[test]
-fn packets_in_a_ring_are_out_of_the_discipline_s_reach() {
+fn a_discipline_does_not_shorten_the_ring_below_it() {
     // CoDel keeps its own queue at the target, but 256 packets lie below it; with BQL, three.
     let longest = |bql| {
         let spec = Spec { qdisc: codel(), ..Spec::ring(256, bql) };
@@ -472,8 +472,7 @@ fn byte_queue_limits_settle_at_two_packets_and_a_third_overshoots() {
 }
 
 #[test]
-fn what_comes_as_the_transmitter_becomes_free_or_below_a_shaper_finds_the_discipline_not_asked_in_vain()
- {
+fn no_dequeue_in_vain_precedes_an_arrival_at_the_same_instant() {
     let fq_codel = Params::FqCodel(FqCodelParams {
         variant: CodelVariant::Linux,
         limit: 1000,
@@ -515,7 +514,7 @@ fn what_comes_as_the_transmitter_becomes_free_or_below_a_shaper_finds_the_discip
 }
 
 #[test]
-fn a_shaper_wakes_the_link_at_the_very_time_its_debt_is_paid() {
+fn a_shaper_wakes_the_link_exactly_when_its_debt_is_paid() {
     // 1000 bytes at 1 Mbit/s take 8 ms; the bucket starts with 500 bytes.
     let mut link = Spec { rate: vec![], shaper: Some(htb(1_000_000, 500)), ..Spec::plain() }.link();
     let mut log = Log::default();
@@ -540,7 +539,7 @@ fn a_shaper_wakes_the_link_at_the_very_time_its_debt_is_paid() {
 }
 
 #[test]
-fn a_discipline_that_holds_packets_back_is_asked_when_it_gives_one() {
+fn a_discipline_that_holds_packets_back_is_dequeued_when_it_releases_one() {
     // 1500 bytes take 3 ms at cake's 4 Mbit/s, and 1 ms or no time on the wire.
     for rate in [steady(RATE), vec![]] {
         let wire = if rate.is_empty() { 0 } else { MS };
@@ -593,7 +592,7 @@ fn an_arrival_or_a_completion_makes_a_link_dequeue_before_the_discipline_s_timer
 }
 
 #[test]
-fn what_comes_as_a_discipline_gives_a_packet_of_itself_is_enqueued_behind_it() {
+fn an_arrival_at_the_instant_of_a_release_is_enqueued_after_it() {
     // The second packet of the flow is due at 3 ms, when one of a flow without a backlog arrives.
     let order = |rate| {
         let mut link = Spec { rate, qdisc: cake(4_000_000), ring: None, ..Spec::plain() }.link();

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_has_the_interval_worked_out_by_hand() {
+    fn the_interval_of_a_mean_equals_that_computed_by_hand() {
         let computed = mean_ci95(&[3.0, 4.0, f64::NAN, 5.0]);
         assert_eq!(computed.mean, 4.0);
         assert!((computed.ci95 - 2.484).abs() < 5e-4);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn welchs_interval_is_the_one_worked_out_by_hand() {
+    fn welchs_interval_equals_that_computed_by_hand() {
         let computed = welch(&[1.0, 2.0, 3.0], &[11.0, 12.0, 13.0]);
         assert_eq!(computed.value, 10.0);
         assert!((computed.high - 10.0 - 2.776 * 0.8165).abs() < 1e-3);

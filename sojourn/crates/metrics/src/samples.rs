@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exact_sum_loses_nothing_on_the_way() {
+    fn an_exact_sum_has_no_rounding_error() {
         assert_eq!(exact_sum([1e16, 1.0, -1e16]), 1.0);
         assert_eq!(exact_sum([0.1; 10]), 1.0);
         assert!(exact_sum([1.0, f64::NAN]).is_nan());

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn the_receiver_waits_as_long_as_sounds_best() {
+    fn the_play_out_delay_with_the_best_score_is_chosen() {
         let quick = (10 * MS, 20 * MS, 990);
         // Ten packets in a thousand took 2 s: the receiver does not wait for them.
         let late = mos(&[quick, (1990 * MS, 2000 * MS, 10)], 0.0);

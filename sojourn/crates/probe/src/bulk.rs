@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_writes_what_it_is_allowed_in_whole_units() {
+    fn a_sender_writes_whole_units_within_its_allowance() {
         let listener = listener();
         let mut sender = Sender::connect(
             LOOPBACK,

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_makes_it_longer_and_comes_back() {
+    fn an_echo_with_a_token_is_longer_and_returns_the_token() {
         let echo = Echo { sequence: 3, token: u64::MAX, received_bits: 5, ..Echo::default() };
         assert_eq!(echo.write(0).len(), FULL_BYTES);
         assert_eq!(Echo::parse(&echo.write(0)), Some(echo));

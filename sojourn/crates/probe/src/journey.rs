@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_is_seen_after_and_not_before() {
+    fn a_row_has_the_ds_fields_before_and_after_the_queue() {
         let mut journeys = Journeys::new(2);
         journeys.begin(&packet(2, 1, 1), 10, 4);
         journeys.pass(1, &packet(3, 1, 1), 15);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sighting_waits_for_stage_0_to_catch_up() {
+    fn an_observation_waits_for_the_earlier_one_of_stage_0() {
         let mut journeys = Journeys::new(2);
         // The later tap's block is reported first.
         journeys.pass(1, &packet(0, 1, 1), 15);

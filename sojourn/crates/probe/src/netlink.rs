@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recorded_dump_is_understood() {
+    fn a_recorded_dump_is_parsed() {
         let bytes = recorded();
         let all: Vec<Message> = messages(&bytes).collect();
         let qdiscs: Vec<Qdisc> = all
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_cut_anywhere_is_no_panic() {
+    fn a_truncated_message_causes_no_panic() {
         let bytes = recorded();
         for end in 0..bytes.len() {
             for message in messages(&bytes[..end]) {
@@ -457,20 +457,20 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_lie_end_the_walk() {
+    fn an_invalid_length_ends_the_parsing() {
         assert_eq!(messages(&[0; 64]).count(), 0);
         assert_eq!(attributes(&[3, 0, 1, 0, 9, 9, 9, 9]).count(), 0);
         assert_eq!(attributes(&[200, 0, 1, 0, 9, 9]).count(), 0);
     }
 
     #[test]
-    fn an_error_is_the_kernels() {
+    fn an_error_has_the_kernels_errno() {
         let body = (-libc::ENODEV).to_ne_bytes();
         assert_eq!(error_of(&body).raw_os_error(), Some(libc::ENODEV));
     }
 
     #[test]
-    fn the_way_to_this_host_is_loopback() {
+    fn the_route_to_this_host_is_loopback() {
         let device = sys::device_index("lo").unwrap();
         for address in ["127.0.0.1", "::1"] {
             match Netlink::new().unwrap().route(address.parse().unwrap()) {
@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_counts_what_it_carries() {
+    fn the_counters_of_loopback_include_its_traffic() {
         let mut netlink = Netlink::new().unwrap();
         let device = sys::device_index("lo").unwrap();
         let before = netlink.counters(device).unwrap();

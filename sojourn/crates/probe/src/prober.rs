@@ -645,7 +645,7 @@ mod tests {
     }
 
     #[test]
-    fn every_request_settles_once_in_its_slot() {
+    fn every_request_has_one_result_at_its_own_index() {
         let (far, protocol) = Far::new(0, 1, 1);
         let clock = Clock::starting_in(5 * MS);
         let timing = Timing { start: 0, interval: 10 * MS, timeout: 500 * MS };
@@ -698,7 +698,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_that_waited_for_the_caller_is_judged_by_its_stamp() {
+    fn a_reply_that_was_read_late_is_judged_by_its_timestamp() {
         let (mut far, protocol) = Far::new(0, 1, 1);
         let clock = Clock::starting_in(0);
         let timing = Timing { start: 0, interval: 1_000 * MS, timeout: 100 * MS };
@@ -775,7 +775,7 @@ mod tests {
     }
 
     #[test]
-    fn icmp_echo_comes_back_where_it_is_allowed() {
+    fn icmp_echoes_are_answered_where_they_are_permitted() {
         let timing = Timing { start: 0, interval: 10 * MS, timeout: 500 * MS };
         let clock = Clock::starting_in(0);
         let targets = [target(Protocol::Icmp), target(Protocol::Icmp)];
@@ -796,7 +796,7 @@ mod tests {
     }
 
     #[test]
-    fn sequence_numbers_go_on_where_the_wire_s_wrap() {
+    fn sequence_numbers_continue_when_those_on_the_wire_wrap() {
         let (mut far, protocol) = Far::new(0, 1, 1);
         let clock = Clock::starting_in(0);
         let timing = Timing { start: 0, interval: 1, timeout: 30_000 };

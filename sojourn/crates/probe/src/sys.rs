@@ -1000,7 +1000,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_survives_the_kernels_layout() {
+    fn an_address_is_decoded_from_the_kernels_layout_unchanged() {
         for text in ["10.1.2.3:5001", "[fd00::7]:443"] {
             let address: SocketAddr = text.parse().unwrap();
             assert_eq!(Name::parse(&Name::of(address).bytes), Some(address));
@@ -1018,7 +1018,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stamp_is_found_behind_another_control_message() {
+    fn the_timestamp_is_found_behind_another_control_message() {
         // (IPPROTO_IP, IP_TTL, 64), then (SOL_SOCKET, SCM_TIMESTAMPNS, 5.000000007 s).
         let mut control = Control::EMPTY;
         let stamp = [5isize.to_ne_bytes(), 7isize.to_ne_bytes()].concat();
@@ -1032,7 +1032,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_come_in_with_their_length_and_stamp() {
+    fn datagrams_are_received_with_their_length_and_timestamp() {
         let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let (a, b) =
             (socket(Kind::Datagram, loopback).unwrap(), socket(Kind::Datagram, loopback).unwrap());

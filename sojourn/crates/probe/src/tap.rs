@@ -359,7 +359,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_packet_cut_anywhere_is_no_panic() {
+    fn a_truncated_packet_causes_no_panic() {
         let packet = ipv4(0, 7, 64, TCP, &tcp(1, 2));
         for end in 0..packet.len() {
             assert_eq!(parse(&packet[..end], 0).is_some(), end >= 20);
@@ -368,7 +368,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_block_is_walked_packet_by_packet() {
+    fn a_block_is_read_packet_by_packet() {
         // The block's header takes 48 bytes. In each record, 48 bytes of header and the link
         // address precede the packet at 80.
         let mut block = vec![0; 48];

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn in_bytes_acks_take_the_room_that_they_have() {
+    fn in_byte_mode_an_ack_takes_the_space_of_its_bytes() {
         // q_adt is 6.3 packets of 1500 bytes: 9450 bytes. 236 ACKs of 40 bytes are 9440 bytes, so
         // exactly one more fits.
         let mut q = adt(500, Some(6));

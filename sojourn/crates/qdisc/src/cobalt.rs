@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn roots_are_linux_s() {
+    fn inverse_square_roots_equal_linux_s() {
         let linux: [u32; 16] = [
             4294967295, 4294967295, 3037000500, 2479700525, 2147483647, 1920767767, 1753413056,
             1623345051, 1518500250, 1431655765, 1358187914, 1294981364, 1239850263, 1191209601,
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn below_target_the_count_falls_by_the_law_by_which_it_rose() {
+    fn below_target_the_count_falls_at_the_intervals_at_which_it_rose() {
         let mut signals = Signals::default();
         assert_eq!(marks(&mut signals, 1_000 * MS, 10 * MS, 130).len(), 3);
         assert_eq!(signals.count, 4);
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn an_episode_that_begins_while_the_old_one_is_due_signals_at_once_and_moves_two_steps_on() {
+    fn an_episode_that_begins_while_a_signal_is_due_signals_at_once_and_advances_two_steps() {
         let mut signals =
             Signals { count: 3, root: ROOTS[3], drop_next: 900 * MS, ..Signals::default() };
         let decision = LAW.decide(
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn four_packets_of_a_slow_line_are_no_queue() {
+    fn a_backlog_of_four_packets_on_a_slow_line_does_not_count_as_a_queue() {
         let slow = CobaltLaw { mtu_time: 12 * MS, ..LAW };
         let mut rng = Rng::new(1, "cobalt");
         for (sojourn, marked) in [(48 * MS, false), (48 * MS + 1, true)] {
@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_packet_is_sent_whatever_the_law_wants() {
+    fn the_last_packet_is_never_dropped_by_the_law() {
         let mut queue = cobalt(100, false);
         let mut verdicts = Vec::new();
         for body in 0..4 {
@@ -544,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_drops_its_oldest_packet_and_blue_learns_of_it() {
+    fn a_full_queue_drops_its_oldest_packet_and_raises_blue_s_probability() {
         let mut queue = cobalt(2, true);
         let mut verdicts = Vec::new();
         for body in 0..3 {

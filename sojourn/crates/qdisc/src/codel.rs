@@ -610,7 +610,7 @@ mod tests {
     }
 
     #[test]
-    fn one_packet_waiting_behind_is_no_queue() {
+    fn one_packet_behind_the_head_does_not_count_as_a_queue() {
         for (variant, size, acts) in [
             (CodelVariant::Linux, 1514, false),
             (CodelVariant::Linux, 1515, true),
@@ -668,7 +668,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_soon_stands_again_resumes_near_its_old_rate() {
+    fn a_queue_that_is_soon_above_target_again_resumes_near_its_old_drop_rate() {
         let mut q = filled(&params(CodelVariant::Linux), 4000, 1514, Ecn::NotEct, Time::ZERO);
         let mut verdicts = Vec::new();
         let mut now = Time::ZERO;
@@ -727,7 +727,7 @@ mod tests {
     }
 
     #[test]
-    fn the_old_rate_is_known_for_sixteen_intervals_and_was_one_where_it_dropped_twice() {
+    fn the_old_drop_rate_is_kept_for_sixteen_intervals_if_there_were_two_drops() {
         assert_eq!(resumed(9, 2, 8, 0), 7);
         assert_eq!(resumed(9, 2, 15, 97_655), 7, "a tick before the end: 100 ms are 97 656 ticks");
         assert_eq!(resumed(9, 2, 16, 0), 1);
@@ -802,7 +802,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_start_changes_no_decision() {
+    fn decisions_do_not_depend_on_the_time_of_the_start() {
         // 2^32 ticks are 4398 s. Starts that are a whole number of ticks apart give the same
         // verdicts.
         let verdicts_from = |start: u64| {

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selector_compares_what_its_mask_has() {
+    fn a_selector_compares_only_the_bits_of_its_mask() {
         let takes = |value, mask, byte| DsSelector { value, mask }.takes(DsField(byte));
         assert!(takes(1, 3, 0b1101) && !takes(1, 3, 0b1110));
         assert!(takes(0x20, 0xfc, 0x23) && !takes(0x20, 0xfc, 0x2c));

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quantum_that_was_not_said_is_the_largest_packet() {
+    fn the_default_quantum_is_the_largest_packet() {
         let mut q = ets(3, 1, &[2000]);
         send(&mut q, BEST_EFFORT, 1000, 4);
         send(&mut q, THROUGHPUT, 1000, 2);

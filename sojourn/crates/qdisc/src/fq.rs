@@ -557,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn eight_packets_go_past_the_flows() {
+    fn the_fast_path_takes_eight_packets_ahead_of_the_flows() {
         let mut q = fq(&params());
         past_the_fast_path(&mut q);
         send(&mut q, &[1, 2], 0);
@@ -595,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn each_flow_is_held_to_its_rate() {
+    fn each_flow_is_limited_to_its_rate() {
         // 12.112 Mbit/s: a packet a millisecond, charged in quanta of two.
         let maxrate = Some(12_112_000);
         let params = FqParams { maxrate, initial_quantum: Some(BULK), ..params() };
@@ -618,7 +618,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_flow_is_held_packet_by_packet() {
+    fn a_slow_flow_is_delayed_before_each_packet() {
         // 500 kbit/s: a packet takes 24.224 ms, whatever the credit; 40 bytes take 0.64 ms.
         let params = FqParams { maxrate: Some(500_000), timer_slack_ns: 0, ..params() };
         let mut q = fq(&params);
@@ -659,7 +659,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_that_may_expire_soon_enough_is_not_set_again() {
+    fn a_timer_within_its_slack_is_not_set_again() {
         let mut alarm = Alarm { slack: 10, set_for: 0 };
         assert_eq!(alarm.set(100, 50), 110);
         // A timer set for 100 may expire until 110, and one set for 95 at 105 or later.
@@ -688,7 +688,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_each_band_s_and_each_flow_s() {
+    fn limits_apply_to_each_band_and_to_each_flow() {
         let params = FqParams { limit: 5, flow_limit: 3, maxrate: Some(8), ..params() };
         let mut q = fq(&params);
         assert_eq!(send(&mut q, &[1, 1, 1, 1, 2, 2, 3, 3], 0), 3);
@@ -699,7 +699,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_counts_from_when_the_packet_was_due() {
+    fn the_marking_delay_counts_from_the_packet_s_due_time() {
         let ce_threshold_ns = Some(MS);
         let params = FqParams { maxrate: Some(500_000), ce_threshold_ns, ..params() };
         let mut q = fq(&params);
@@ -716,7 +716,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_are_what_the_mask_tells_apart() {
+    fn the_mask_decides_which_hashes_are_one_flow() {
         let flows = [1, 2, 3];
         assert!(fq(&FqParams { orphan_mask: 0, ..params() }).any_share_a_queue(&flows, &0));
         assert!(!fq(&FqParams { orphan_mask: u16::MAX, ..params() }).any_share_a_queue(&flows, &0));

@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn ce_threshold_marks_whom_the_selector_takes() {
+    fn ce_threshold_marks_the_packets_that_the_selector_matches() {
         let cs1 = DsField(0x22);
         for (selector, marks) in [(None, 2), (Some(DsSelector { value: 0x20, mask: 0xfc }), 1)] {
             let mut q = fq_codel(&FqCodelParams {
@@ -579,7 +579,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_bytes_are_overmemory() {
+    fn a_drop_above_the_memory_limit_counts_as_overmemory() {
         // Two datagrams of 1500 bytes take 2304 each, one of 100 bytes 832.
         for (memory_limit, drops) in [(2 * 2304 + 831, 1), (2 * 2304 + 832, 0)] {
             let mut q = fq_codel(&FqCodelParams { memory_limit, ..params(CodelVariant::Linux) });
@@ -608,7 +608,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_what_packets_take_without_the_link_s_header_until_they_leave() {
+    fn memory_counts_queued_packets_without_the_link_s_header() {
         let context = Context {
             rate: None,
             mtu: 1514,

@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_end_where_the_probability_passes_ecn_prob() {
+    fn above_ecn_prob_packets_are_dropped_instead_of_marked() {
         // p grows by 4 % with each update of 20 ms while the delay is above 250 ms.
         let marked_and_dropped = [0, 50, 100].map(|ecn_prob| {
             let mut q = fq_pie(&FqPieParams { ecn: true, ecn_prob, ..params() });
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_at_rest_is_left_alone_and_nothing_is_missed() {
+    fn updates_skip_idle_flows_without_changing_a_result() {
         let mut q = fq_pie(&params());
         overload(&mut q, 1, 1_000 * MS);
         let index = q.classify(1, &());

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_has_minth_at_most_and_only_its_share_once_it_has_struck_twice() {
+    fn a_flow_may_queue_minth_packets_and_after_two_strikes_only_its_share() {
         let mut q = fred(false);
         for _ in 0..4 {
             assert_eq!(send(&mut q, 7), None, "avg is 0, 0, 1, 2: below minth");
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_within_minq_or_its_share_is_not_drawn_from() {
+    fn a_flow_within_minq_or_its_share_has_no_random_drops() {
         let mut q = fred(false);
         // Every draw drops.
         q.params.probability = 1.0;
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn above_maxth_all_is_dropped_or_with_many_flows_two_of_each_stay() {
+    fn above_maxth_all_is_dropped_or_with_many_flows_each_keeps_two_packets() {
         for many_flows in [false, true] {
             let mut q = fred(many_flows);
             q.params.probability = 0.0;

@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_flows_are_heavy_than_are_remembered() {
+    fn there_are_at_most_as_many_heavy_flows_as_table_entries() {
         let mut q = hhf(&HhfParams { hh_limit: 1, admit_bytes: 0, ..params() });
         send(&mut q, 1, 2, 0);
         send(&mut q, 2, 2, 0);
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn the_light_queue_goes_first_and_has_twice_the_turn_of_the_heavy_one() {
+    fn the_light_queue_is_served_first_with_twice_the_heavy_one_s_quantum() {
         // Flow 1 is heavy from its first byte on, and no other flow can be.
         let mut q = hhf(&HhfParams { hh_limit: 1, admit_bytes: 0, ..params() });
         send(&mut q, 1, 6, 0);

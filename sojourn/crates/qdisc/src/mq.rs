@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn one_queue_is_its_discipline() {
+    fn one_queue_acts_as_its_discipline() {
         let (mut single, mut alone) = (mq(1, &[], 5), crate::Pfifo::new(&FifoParams { limit: 5 }));
         for step in 0..200u32 {
             let (mut ours, mut its) = (Vec::new(), Vec::new());

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_band_refuses_only_its_own() {
+    fn a_full_band_refuses_only_its_own_packets() {
         let arrivals = [THROUGHPUT, THROUGHPUT, THROUGHPUT, DsField::BEST_EFFORT, LOW_DELAY];
         let (dropped, served) = pass(pfifo_fast(PfifoFastVariant::Linux, 2), &arrivals);
         assert_eq!((dropped, served), (vec![2], vec![4, 3, 0, 1]));
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_limit_lets_bulk_shut_the_others_out() {
+    fn with_a_shared_limit_bulk_packets_fill_the_other_bands_slots() {
         let arrivals = [THROUGHPUT, THROUGHPUT, DsField::BEST_EFFORT, LOW_DELAY];
         let (dropped, served) = pass(pfifo_fast(PfifoFastVariant::Shared, 2), &arrivals);
         assert_eq!((dropped, served), (vec![2, 3], vec![0, 1]));
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_given_back_sixteen_at_a_time_and_at_the_end_of_the_ring() {
+    fn slots_are_freed_sixteen_at_a_time_and_at_the_end_of_the_ring() {
         let entered = refill(PfifoFastVariant::Linux, 40, 56);
         // Places are freed at the 16th, the 32nd and the last of the 40 departures; then the ring
         // begins again.
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn small_rings_and_old_kernels_give_each_place_back_at_once() {
+    fn small_rings_and_old_kernels_free_each_slot_at_once() {
         assert_eq!(refill(PfifoFastVariant::Linux, 31, 70), [1; 70]);
         assert_eq!(refill(PfifoFastVariant::Shared, 40, 70), [1; 70]);
     }

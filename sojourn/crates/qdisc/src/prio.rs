@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_map_says_which_band_a_priority_has() {
+    fn the_priomap_gives_the_band_of_a_priority() {
         // Bulk is priority 2 and interactive is priority 6. This map reverses their order.
         let mut priomap = [1; 16];
         (priomap[2], priomap[6]) = (0, 3);

@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn above_a_half_marks_give_way_to_drops() {
+    fn above_a_probability_of_a_half_packets_are_dropped_instead_of_marked() {
         let near = |actual: [f64; 2], expected: [f64; 2]| {
             let apart = actual.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             assert!(apart < 0.03, "{actual:?}, expected {expected:?}");
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_change_places_and_the_next_is_warmed_up_before() {
+    fn the_two_sets_alternate_and_the_next_one_is_warmed_up() {
         let mut q = sfb(&SfbParams { rehash_ms: 1_000, db_ms: 100, ..params() });
         let keys = |q: &Sfb<()>| [q.sets[0].key, q.sets[1].key];
         let before = keys(&q);
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_that_do_not_respond_are_known_in_both_sets_in_time() {
+    fn unresponsive_flows_are_detected_in_both_sets() {
         let mut q = sfb(&SfbParams { rehash_ms: 1_000, db_ms: 100, decrement: 0, ..params() });
         q.sets[0].levels = [[Bin { packets: 0, p: ONE }; BINS]; LEVELS];
         send(&mut q, 1, Ecn::Ect0, 0);

@@ -572,7 +572,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_was_empty_is_the_last_of_the_round() {
+    fn a_queue_that_becomes_active_is_last_in_the_round() {
         let mut q = sfq(&params());
         send(&mut q, &[1, 2, 2, 3, 3]);
         assert_eq!(q.dequeue(Time::ZERO, &mut Vec::new()).map(|packet| packet.flow), Some(1));
@@ -591,7 +591,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_queues_the_last_that_became_so_long_loses_a_packet() {
+    fn of_equally_long_queues_the_last_to_reach_the_length_loses_a_packet() {
         let mut q = sfq(&SfqParams { limit: 5, ..params() });
         // Flow 2 reached two packets after flow 1. It falls back to one packet, and then flow 1 is
         // the longest.
@@ -604,7 +604,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_takes_no_more_and_the_others_do() {
+    fn a_full_queue_refuses_packets_and_other_queues_accept_them() {
         for (headdrop, dropped) in [(false, [2, 3]), (true, [0, 1])] {
             let mut q = sfq(&SfqParams { depth: 2, headdrop, ..params() });
             assert_eq!(send(&mut q, &[1, 1, 1, 1, 2, 2]), dropped);
@@ -629,7 +629,7 @@ mod tests {
     }
 
     #[test]
-    fn perturb_sorts_anew_by_another_key() {
+    fn perturb_rehashes_the_queued_packets_with_another_key() {
         let mut q = sfq(&SfqParams { divisor: 2, perturb: 1, ..params() });
         let share = |q: &Sfq<u32>| q.bucket(1, &0) == q.bucket(2, &0);
         let mut actual = [false; 2];
@@ -665,7 +665,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_queue_is_passed_by() {
+    fn an_empty_queue_is_skipped() {
         let rng = Rng::new(1, "sfq");
         let context = Context { rate: None, mtu: 1514, header_bytes: 14, root: true, rng };
         let mut q = Sfq::new(&SfqParams { limit: 2, ..params() }, context);
@@ -735,7 +735,7 @@ mod tests {
     }
 
     #[test]
-    fn above_max_red_drops_or_marks_each_one() {
+    fn above_max_red_drops_or_marks_every_packet() {
         // The average before packet n is below n packets: 1514 (n - 1 + 2^-n) bytes, 9000 and more
         // from the seventh on.
         for (ecn, harddrop, from, marks) in [

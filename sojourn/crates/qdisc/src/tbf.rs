@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_leaves_at_once_and_then_each_packet_when_there_are_tokens_for_all_of_it() {
+    fn a_burst_leaves_at_once_and_later_packets_wait_for_tokens_for_their_whole_length() {
         // Five packets with Linux's numbers. Two of them are the burst; 1514 bytes take 12.112 ms.
         let (times, _) = pass(&params(), &[1514; 5], 0);
         assert_eq!(times, [0, 0, 12_112_000, 24_224_000, 36_336_000]);

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_wheel_rounds_up_by_what_its_levels_count_in() {
+    fn the_wheel_rounds_up_to_the_granularity_of_its_level() {
         assert_eq!(expiry(0, 4), 5);
         assert_eq!(expiry(0, 125), 128);
         // Timers of 1 s, 10 s and a minute that restart at each expiry.

@@ -496,7 +496,7 @@ fn parameters_have_these_json_forms() {
 }
 
 #[test]
-fn cake_finds_what_to_drop_where_its_heap_begins_with_an_empty_queue() {
+fn cake_finds_a_packet_to_drop_if_an_empty_queue_is_at_the_top_of_its_heap() {
     let cake = from_json(
         r#"{"kind": "cake", "bandwidth": null, "rtt_ns": 1000, "memlimit": 3584, "tins": "besteffort",
             "isolation": "dsthost", "wash": false, "ingress": false, "raw": true, "overhead": 0, "mpu": 0, "cells": "noatm",

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn only_small_letters_and_a_name_make_a_place() {
+    fn a_placeholder_is_lower_case_letters_and_a_name() {
         assert_eq!(
             places("--dev={link:down}:{address:home}"),
             [("link", "down"), ("address", "home")]

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_have_equal_shares_the_ends_too() {
+    fn whole_numbers_are_equally_likely_including_the_ends() {
         let range = range("linear 1 .. 4");
         let drawn = range.drawn("flow.bulk.count", &lhs(40));
         for number in 1..=4 {

@@ -11,7 +11,7 @@ fn read(text: &str) -> Result<Loaded, Vec<Problem>> {
 }
 
 #[test]
-fn an_error_says_what_where_and_what_instead() {
+fn an_error_has_the_problem_its_place_and_a_hint() {
     let problems = read(&HOME.replace("\"60 s\"", "60")).expect_err("it has no unit");
     let texts: Vec<_> = problems.iter().map(Problem::to_string).collect();
     assert_eq!(
@@ -175,7 +175,7 @@ fn links_know_their_nodes_and_the_same_seed_gives_the_same_run() {
 }
 
 #[test]
-fn code_of_one_s_own_is_a_part_of_the_scenario() {
+fn user_written_code_is_a_part_of_the_scenario() {
     let text = r#"
         duration = "1 s"
         [bottleneck]

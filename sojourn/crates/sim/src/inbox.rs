@@ -190,7 +190,7 @@ mod tests {
     use units::Rng;
 
     #[test]
-    fn the_order_is_time_then_sender_then_lot_then_as_told() {
+    fn the_order_is_by_time_then_sender_then_draw_then_submission() {
         let mut rng = Rng::new(1, "inbox");
         let mut inbox = Inbox::default();
         for round in 0..2_000 {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_hosts_is_drawn_anew_at_each_instant() {
+    fn the_order_of_hosts_is_drawn_for_each_instant() {
         let pushed = [0, 1, 2, 3].map(|host| (Sender::Kernel, host));
         // At 5, 6, 7 and 8 ns.
         let drawn = [0, 1, 2, 3].map(|began| ordered(&pushed, Time(began)));

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_arrives_sooner_enters_ahead_and_at_one_time_behind() {
+    fn an_earlier_arrival_is_inserted_ahead_and_an_equal_one_behind() {
         let mut rng = Rng::new(1, "overtaking");
         let mut lanes = Lanes::new();
         let lane = lanes.open();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn each_lane_is_a_queue_and_places_are_used_again() {
+    fn each_lane_is_a_queue_and_freed_slots_are_reused() {
         let (mut lanes, mut models) = (Lanes::new(), vec![VecDeque::new(); 5]);
         (0..models.len()).for_each(|_| _ = lanes.open());
         let (mut rng, mut most) = (Rng::new(1, "lanes"), 0);

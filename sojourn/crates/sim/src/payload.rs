@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_survives_the_trip_and_gives_its_blocks_back() {
+    fn an_ack_is_unpacked_unchanged_and_frees_its_blocks() {
         let mut pool = SackPool::default();
         let ack = AckSegment {
             ack: 7,

@@ -435,14 +435,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn windows_change_nothing(scenario in scenarios::any_scenario().prop_map(recorded_or_not)) {
+    fn simulating_in_windows_changes_no_result(scenario in scenarios::any_scenario().prop_map(recorded_or_not)) {
         let scenario = without_pages(scenario);
         let tables = common::run(&scenario).0;
         prop_assert_eq!(difference(&tables, &Plain::new(&scenario).tables()), None);
     }
 
     #[test]
-    fn windows_change_nothing_where_much_happens_at_once(
+    fn simulating_in_windows_changes_no_result_at_busy_instants(
         scenario in scenarios::any_maze().prop_map(recorded_or_not),
     ) {
         let scenario = without_pages(scenario);
@@ -474,7 +474,7 @@ fn behind_access_links() -> Scenario {
 }
 
 #[test]
-fn leaves_change_nothing() {
+fn leaves_change_no_result() {
     for sampled in [true, false] {
         let mut scenario = behind_access_links();
         scenario.links[2..].iter_mut().for_each(|link| link.sampled = sampled);

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn it_waits_when_as_much_is_there_as_it_may_fetch_ahead() {
+    fn it_pauses_when_its_buffer_is_full() {
         let mut player = player();
         // 4 s are fetched, then 7 s, of at most 12 s: there is room for another 4 s, and then for
         // none.

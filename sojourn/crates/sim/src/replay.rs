@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_codepoint_that_is_washed_off_is_no_mark() {
+    fn a_cleared_codepoint_does_not_count_as_a_mark() {
         let cake = link(json!({
             "kind": "cake", "bandwidth": 6_000_000, "rtt_ns": 100_000_000, "memlimit": null, "tins": "besteffort",
             "isolation": "flows", "acks": "no-ack-filter", "wash": true, "ingress": false, "raw": true, "overhead": 0, "mpu": 0, "cells": "noatm",
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn at_one_instant_the_recording_says_what_came_first() {
+    fn at_one_instant_events_have_the_recording_s_order() {
         let pfifo = link(json!({"kind": "pfifo", "limit": 1}));
         let cases = [
             (2, 0, false),
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn red_follows_what_another_drew_where_its_law_leaves_the_choice() {
+    fn red_follows_the_recorded_draw_where_its_law_permits_either() {
         let red = link(json!({
             "kind": "red", "variant": "linux", "limit": 400_000, "min": 15_000, "max": 45_000, "avpkt": 1000,
             "burst": 20, "probability": 0.1, "bandwidth": 12_000_000, "adaptive": false, "ecn": false,

@@ -140,7 +140,7 @@ fn a_short_transfer_completes_in_the_round_trips_of_slow_start() {
 /// Seven objects over three connections: three, two and two of them, each in one round trip. The
 /// page takes as long as the longest share, and the next one begins after the pause.
 #[test]
-fn a_page_is_over_when_all_its_connections_are() {
+fn a_page_ends_when_all_its_connections_have_ended() {
     let connection = |objects| {
         let bytes = Draw::Constant { value: 5 * 1448 };
         let pause_ns = Draw::Constant { value: S };
@@ -169,7 +169,7 @@ fn a_page_is_over_when_all_its_connections_are() {
 /// A player on a link of 2.5 Mbit/s settles on the rung of 1.5 Mbit/s. When it is as far ahead as
 /// it may be, it requests a segment as often as it plays one.
 #[test]
-fn a_stream_takes_the_rate_that_fits_and_then_paces_itself() {
+fn a_stream_chooses_a_rate_that_fits_and_then_pauses_between_segments() {
     let traffic = Traffic::Stream {
         ladder_bps: vec![500_000, 1_500_000, 2_400_000],
         segment_ns: 2 * S,

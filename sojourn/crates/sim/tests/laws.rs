@@ -126,7 +126,7 @@ proptest! {
 
 #[test]
 #[should_panic(expected = "a path names a link that does not exist")]
-fn an_inconsistent_scenario_is_a_panic_with_a_sentence() {
+fn an_inconsistent_scenario_panics_with_a_message() {
     let ping = flow("ping", Traffic::Ping { interval_ns: 20 * MS, packet_bytes: 84 });
     run(&common::scenario(S, vec![link("down", 0, 10 * MS, common::pfifo(1))], vec![ping]));
 }

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_counts_as_its_values_do() {
+    fn a_batch_is_counted_like_its_single_values() {
         let (mut each, mut batched) = (Histogram::default(), Histogram::default());
         for batch in [&[70_u64, 5_000_000, 12][..], &[], &[1_000_000, 3]] {
             let mut totals = Batch::default();

@@ -26,7 +26,7 @@ const OFF: Value = Value::Flag(false);
 const UNSET: Value = Value::Unset;
 
 #[test]
-fn words_mean_what_they_mean_to_tc() {
+fn words_have_the_meaning_that_they_have_in_tc() {
     let real = Value::Real;
     let expected: &[(&str, &[(&str, Value)])] = &[
         ("pfifo", &[("limit", n(1000))]),
@@ -204,7 +204,7 @@ fn words_mean_what_they_mean_to_tc() {
 }
 
 #[test]
-fn a_wrong_word_is_pointed_at() {
+fn an_error_points_at_the_wrong_word() {
     let wrong = [
         ("codl", 0, "codel"),
         ("dualpi2 step_thresh 2q", 20, "ms"),
@@ -926,7 +926,7 @@ fn omitted_words_of_cake_have_linux_s_defaults_in_the_simulator() {
 }
 
 #[test]
-fn a_line_s_words_come_to_what_tc_sends_the_kernel() {
+fn a_line_s_words_give_the_attributes_that_tc_sends_to_the_kernel() {
     // As iproute2 6.1 sends them: TCA_CAKE_RAW, _OVERHEAD, _MPU and _ATM.
     let sent = [
         ("", false, None, None, None),
@@ -1423,7 +1423,7 @@ fn the_simulator_s_disciplines_are_those_of_the_records() {
 }
 
 #[test]
-fn one_s_own_discipline_is_a_file_a_class_and_numbers() {
+fn a_user_written_discipline_is_a_file_a_class_and_numbers() {
     let own = parse("a/my_aqm.py:Mine target 5ms share=0.25 limit 10");
     assert_eq!(own.text(), "a/my_aqm.py:Mine target 5000000 share 0.25 limit 10");
     assert_eq!(parse(&own.text()), own);

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_records_have_every_kind_once_and_the_nearest_is_simulated() {
+    fn the_records_have_every_control_once_and_suggest_a_simulated_one() {
         let simulated: Vec<_> = RECORDS.iter().filter_map(|record| record.simulated).collect();
         assert_eq!(simulated, CongestionKind::ALL);
         for record in RECORDS {

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_too_soon_for_the_copy_is_not_the_copys() {
+    fn an_ack_too_early_for_the_retransmission_does_not_count_for_it() {
         let mut rack = rack();
         rack.advanced = false;
         rack.update(1, at(105), true, Some(Span::from_millis(100)), at(120));

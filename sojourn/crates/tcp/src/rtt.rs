@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn the_held_variance_falls_when_more_than_the_round_is_acknowledged() {
+    fn the_variance_falls_once_a_whole_round_is_acknowledged() {
         // Segment 5 was the next to be sent when the round began. So the ACK of segment 5 is the
         // first of the next round.
         for (una, rttvar) in [(5, 100_000), (6, 77_500)] {
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_variation_of_a_round_counts_and_is_forgotten_slowly() {
+    fn the_largest_variation_of_a_round_counts_and_decays_slowly() {
         let mut rtt = RttEstimator::new(&params(true, 1));
         let mut step = |una, nxt, ms| {
             rtt.sample(Time(0), Time(0), (una, nxt), Time(ms * MS));
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_falling_rtt_widens_it_less() {
+    fn a_falling_rtt_widens_the_timeout_less() {
         // The sample is 400 below the mean: the term grows by an eighth of 400 - 250.
         let falls = |linux| {
             let mut rtt = RttEstimator::new(&params(linux, 1));
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_counts_whole_micros_and_eighths_of_their_mean() {
+    fn linux_keeps_whole_microseconds_and_eighths_of_their_mean() {
         // From 0.9 µs to 1000.1 µs are 1000 µs by Linux's clock. Each µs above the whole µs of the
         // mean then adds an eighth: 8000, 8003, 8010.
         let mut rtt = RttEstimator::new(&params(true, 1));

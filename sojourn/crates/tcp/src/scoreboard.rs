@@ -639,7 +639,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn ranges_and_two_marks_say_what_a_table_of_segments_says(
+        fn the_scoreboard_equals_a_table_of_segments(
             steps in prop::collection::vec(step(), 1..120), by_time in any::<bool>()
         ) {
             let mut board = Scoreboard::default();
@@ -801,7 +801,7 @@ mod tests {
     }
 
     #[test]
-    fn old_marks_do_not_count_below_what_is_acknowledged() {
+    fn marks_below_the_cumulative_ack_do_not_count() {
         // A timeout marks 0 to 9 as lost. The ACK of all of them leaves the marks in place, so a
         // SACK must not count from there.
         let mut board = Scoreboard::default();

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_further_ahead_the_coarser() {
+    fn expiries_further_ahead_are_coarser() {
         // HZ 250. Linux's LVL_START: 63 ticks are 252 ms, 504 are 2016.
         let wheel = TimerWheel::new(4_000_000);
         for (at, span, expiry) in [
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn work_between_two_ticks_waits_for_the_next() {
+    fn work_between_ticks_waits_for_the_next_tick() {
         let wheel = TimerWheel::new(4_000_000);
         let mut at = ms(41);
         assert!(!wheel.has_expired(&mut at, Span::from_millis(40), ms(40)));

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_duplicates_as_copies_prove_it() {
+    fn as_many_duplicates_as_retransmissions_prove_a_spurious_recovery() {
         let mut undo = reduced();
         assert!(!undo.all_retrans_dsacked());
         undo.on_retransmit(Time(1));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_from_before_the_first_copy_proves_it() {
+    fn an_echo_older_than_the_first_retransmission_proves_a_spurious_recovery() {
         let mut undo = reduced();
         assert!(undo.packet_delayed(Time::NEVER));
         undo.on_retransmit(ms(5));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_from_before_a_further_reduction_answer_for_it() {
+    fn retransmissions_before_a_further_reduction_count_for_its_undo() {
         let mut undo = reduced();
         undo.on_retransmit(ms(5));
         undo.begin_with_retrans(Some(30), 10.0, 7.0, 1);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ecn_echo_keeps_the_window_down() {
+    fn after_an_ecn_echo_the_window_is_not_restored() {
         let mut undo = reduced();
         undo.on_ecn_echo();
         assert_eq!(undo.take(), None);

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn it_writes_when_linux_writes() {
+    fn a_writer_is_woken_when_linux_wakes_one() {
         // A guest's slow start: the acknowledged segments with cwnd, and the bytes written
         // according to its socket.
         let mut w = writer(u32::MAX);
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_large_window_two_writes_lie_unsent_at_most() {
+    fn with_a_large_window_at_most_two_writes_are_unsent() {
         let mut w = writer(u32::MAX);
         let writes = [(85, 392_408), (111, 467_704)];
         assert!(w.write(0, 0, 0, 10));
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_segment_of_a_bout_is_pushed_and_the_last_of_all() {
+    fn the_last_segment_of_a_bout_and_of_the_transfer_has_psh() {
         let mut w = writer(30);
         assert!(w.write(0, 0, 0, 10));
         assert!(w.write(10, 20, 0, 20) && !w.write(11, 21, 0, 20));
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_the_largest_window_is_pushed_at_once() {
+    fn a_segment_at_half_of_the_largest_window_has_psh() {
         let mut w = writer(u32::MAX);
         w.cold.max_window = 40_000;
         w.write(0, 0, 0, 20);
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_size_of_writes_everything_is_written_and_nothing_pushed() {
+    fn without_a_size_of_writes_everything_is_written_without_psh() {
         let mut w =
             Writer::new(&crate::cc::test::params().with(|p| p.buffers.write_bytes = 0), u32::MAX);
         assert_eq!((w.written(), w.write(0, 0, 0, 10), w.pushes_new(5)), (u32::MAX, false, false));
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paced_application_writes_what_it_has_produced_and_pushes_it() {
+    fn a_paced_application_writes_its_produced_data_with_psh() {
         let mut w = paced();
         assert!(!w.write(0, 0, 0, 10));
         w.produced(1, 0);

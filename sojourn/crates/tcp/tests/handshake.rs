@@ -27,7 +27,7 @@ fn greeting(receiver: &mut Receiver, syn: &Segment, now: Time) -> AckSegment {
 }
 
 #[test]
-fn data_follow_the_ack_that_ends_it() {
+fn data_follow_the_ack_that_ends_the_handshake() {
     let (mut sender, mut receiver) = (Sender::new(&params(), None), Receiver::new(&params()));
     let [syn] = burst(&mut sender, at(7))[..] else { panic!("a SYN alone") };
     assert!(syn.syn && syn.len == 0 && syn.echo.is_none());
@@ -49,7 +49,7 @@ fn data_follow_the_ack_that_ends_it() {
 }
 
 #[test]
-fn a_syn_that_is_lost_is_sent_again_each_second_and_then_ever_later() {
+fn a_lost_syn_is_retransmitted_each_second_and_then_with_backoff() {
     let (mut sender, mut receiver) = (Sender::new(&params(), None), Receiver::new(&params()));
     burst(&mut sender, at(0));
     for (due, tries) in
@@ -95,20 +95,20 @@ fn opened(asks: bool, agrees: bool, lost: u64) -> bool {
 }
 
 #[test]
-fn ecn_is_for_those_that_agree_on_it() {
+fn ecn_is_used_only_if_both_ends_agree() {
     assert!(opened(true, true, 0));
     assert!(!opened(true, false, 0));
     assert!(!opened(false, true, 0));
 }
 
 #[test]
-fn a_syn_that_was_lost_goes_again_without_asking_for_ecn() {
+fn a_lost_syn_is_retransmitted_without_ecn() {
     assert!(!opened(true, true, 1));
     assert!(!opened(true, true, 3));
 }
 
 #[test]
-fn an_answer_that_was_lost_leaves_what_the_first_syn_agreed_on() {
+fn a_lost_syn_ack_does_not_change_the_agreement_of_the_first_syn() {
     let params = params().with(|p| p.ecn = true);
     let (mut sender, mut receiver) = (Sender::new(&params, None), Receiver::new(&params));
     let first = burst(&mut sender, at(0))[0];
@@ -134,7 +134,7 @@ fn a_repeated_syn_ack_is_acknowledged_and_has_no_other_effect() {
 }
 
 #[test]
-fn an_answer_that_nothing_follows_is_sent_again_ever_later() {
+fn a_syn_ack_without_a_reply_is_retransmitted_with_backoff() {
     let params = params().with(|p| p.timers.timer_tick_ns = 4_000_000);
     let (mut sender, mut receiver) = (Sender::new(&params, None), Receiver::new(&params));
     let syn = burst(&mut sender, at(0))[0];
@@ -197,7 +197,7 @@ fn the_rtt_of_a_repeated_syn_ack_comes_from_its_echo() {
 }
 
 #[test]
-fn without_it_data_leave_at_once() {
+fn without_a_handshake_data_leave_at_once() {
     let mut sender = Sender::new(&params().with(|p| p.handshake = false), None);
     assert!(burst(&mut sender, at(0)).iter().all(|segment| segment.len > 0));
 }
@@ -221,7 +221,7 @@ fn reflected(params: &TcpParams, syn_ecn: Ecn) -> (u8, Ecn) {
 }
 
 #[test]
-fn an_accecn_syn_ack_reflects_how_the_syn_came() {
+fn an_accecn_syn_ack_reflects_the_syn_s_field() {
     // Changes that no queue makes turn ECN off (tcp_accecn_validate_syn_feedback).
     assert_eq!(reflected(&accecn(), Ecn::NotEct), (0b010, Ecn::Ect0));
     assert_eq!(reflected(&accecn(), Ecn::Ect1), (0b011, Ecn::NotEct));
@@ -250,7 +250,7 @@ fn first_ack(ace: u8) -> Ecn {
 }
 
 #[test]
-fn a_last_ack_that_tells_of_a_bleached_syn_ack_or_of_nothing_ends_ect() {
+fn a_last_ack_that_reports_a_bleached_syn_ack_or_nothing_ends_ect() {
     // tcp_accecn_third_ack; RFC 9768 §3.2.2.2 and table 4.
     assert_eq!([0b100, 0b011, 0b110].map(first_ack), [Ecn::Ect0; 3]);
     assert_eq!([0b010, 0].map(first_ack), [Ecn::NotEct; 2]);
@@ -258,7 +258,7 @@ fn a_last_ack_that_tells_of_a_bleached_syn_ack_or_of_nothing_ends_ect() {
 }
 
 #[test]
-fn the_last_ack_reflects_how_the_syn_ack_came_and_has_an_option_s_counters_begin() {
+fn the_last_ack_reflects_the_syn_ack_s_field_and_the_option_has_initial_counters() {
     for (ecn, reflection) in
         [(Ecn::NotEct, 0b010), (Ecn::Ect1, 0b011), (Ecn::Ect0, 0b100), (Ecn::Ce, 0b110)]
     {
@@ -284,7 +284,7 @@ fn a_mark_on_the_last_ack_of_the_handshake_counts() {
 }
 
 #[test]
-fn a_second_syn_ack_is_answered_with_how_it_came() {
+fn a_second_syn_ack_is_answered_with_its_own_field() {
     // synack_rexmit, 3rd_ack_after_synack_rxmt.
     let (mut sender, mut receiver) = (Sender::new(&accecn(), None), Receiver::new(&accecn()));
     let syn = burst(&mut sender, at(0))[0];
@@ -296,7 +296,7 @@ fn a_second_syn_ack_is_answered_with_how_it_came() {
 }
 
 #[test]
-fn where_the_answer_is_not_marked_nothing_shows_that_the_syn_was_bleached() {
+fn an_unmarked_syn_ack_does_not_reveal_a_bleached_syn() {
     // Linux 7.3's behaviour. RFC 9768 §3.2.2.2 would make data Not-ECT.
     let prague = accecn().with(|p| p.congestion = CongestionKind::Prague);
     let (mut sender, mut receiver) = (Sender::new(&prague, None), Receiver::new(&prague));
@@ -340,7 +340,7 @@ fn data_complete_the_handshake_whose_last_ack_is_lost_or_comes_twice_and_their_m
 }
 
 #[test]
-fn the_second_syn_asks_for_accecn_too_and_the_third_for_nothing() {
+fn the_second_syn_requests_accecn_too_and_the_third_nothing() {
     let mut sender = Sender::new(&accecn(), None);
     let aces = [0, 1000, 2000, 3000].map(|ms| {
         if ms > 0 {
@@ -352,7 +352,7 @@ fn the_second_syn_asks_for_accecn_too_and_the_third_for_nothing() {
 }
 
 #[test]
-fn an_answer_of_a_server_without_accecn_is_taken_as_it_is_meant() {
+fn the_syn_ack_of_a_server_without_accecn_is_classic() {
     // accecn_to_rfc3168, serverside_ecn_disabled, serverside_broken.
     for (ace, ecn, cwr) in
         [(0b001, Ecn::Ect0, true), (0, Ecn::NotEct, false), (7, Ecn::NotEct, false)]
@@ -369,7 +369,7 @@ fn an_answer_of_a_server_without_accecn_is_taken_as_it_is_meant() {
 }
 
 #[test]
-fn an_accecn_answer_to_a_plain_syn_counts() {
+fn an_accecn_syn_ack_to_a_plain_syn_counts() {
     // syn_ace_flags_acked_after_retransmit.
     let (mut sender, mut receiver) = (Sender::new(&accecn(), None), Receiver::new(&accecn()));
     let syn = burst(&mut sender, at(0))[0];
@@ -402,7 +402,7 @@ fn a_last_ack_with_ace_after_a_plain_syn_ack_counts() {
 }
 
 #[test]
-fn a_plain_syn_after_one_that_asks_leaves_accecn_and_ends_ect() {
+fn a_plain_syn_after_one_with_accecn_keeps_accecn_and_ends_ect() {
     // accecn_then_notecn_syn.
     let (mut sender, mut receiver) = (Sender::new(&accecn(), None), Receiver::new(&accecn()));
     let syn = burst(&mut sender, at(0))[0];
@@ -435,7 +435,7 @@ fn data_out_of_order_complete_the_handshake_and_their_marks_count() {
 }
 
 #[test]
-fn an_answer_with_the_reserved_code_means_accecn() {
+fn a_syn_ack_with_the_reserved_code_means_accecn() {
     // serverside_accecn_disabled1.
     let (mut sender, mut receiver) = (Sender::new(&accecn(), None), Receiver::new(&accecn()));
     let syn = burst(&mut sender, at(0))[0];

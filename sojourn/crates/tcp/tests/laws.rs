@@ -626,7 +626,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_sender_is_told_of_all_marks_that_arrived(
+    fn all_marks_that_arrive_are_reported_to_the_sender(
         params in params(), bytes in 1..300_000u64, channel in channel(0)
     ) {
         let channel = Channel { ack_loss: 0.0, ..channel };
@@ -639,7 +639,7 @@ proptest! {
     }
 
     #[test]
-    fn lost_acks_cost_whole_turns_of_ace(
+    fn lost_acks_hide_multiples_of_eight_marks(
         params in params(), bytes in 1..300_000u64, channel in channel(0)
     ) {
         let Some(world) = with_accurate_feedback(params, bytes, channel) else { return Ok(()) };
@@ -650,7 +650,7 @@ proptest! {
     }
 
     #[test]
-    fn the_option_tells_of_the_bytes_of_marks_whatever_is_lost(
+    fn the_option_reports_the_marked_bytes_despite_lost_acks(
         params in params(), bytes in 1..300_000u64, channel in channel(0)
     ) {
         // Without SACKs the option always has room.
@@ -685,7 +685,7 @@ fn with_ecn_every_congestion_control_is_marked_and_gets_the_echoes() {
 }
 
 #[test]
-fn a_timeout_that_forgets_sacks_forgets_what_was_retransmitted() {
+fn a_timeout_that_clears_sacks_clears_the_retransmissions_too() {
     let params = TcpParams::NS2.with(|p| {
         p.mss = 88;
         p.ecn = true;

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn on_off_sends_its_share() {
+    fn an_on_off_flow_sends_for_its_share_of_the_time() {
         let periods =
             (Draw::Exponential { mean: 1_000_000_000 }, Draw::Exponential { mean: 3_000_000_000 });
         let mut source = UdpSource::new(Rate(8_000_000), 1000, Some(periods), Rng::new(5, "u"));
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_measured_distribution_is_drawn_as_it_is() {
+    fn draws_follow_a_measured_distribution() {
         // A tenth is 100, four tenths lie up to 1000, half up to 10 000.
         let points = vec![(100, 0.1), (1_000, 0.5), (10_000, 1.0)];
         let draw = Draw::Empirical { points };

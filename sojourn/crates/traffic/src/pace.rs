@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_limit_it_always_has_more_and_then_goes_on_from_what_was_written() {
+    fn after_a_time_without_a_limit_the_rate_continues_from_the_written_bytes() {
         let steps = [(0, None), (1_000_000, Some(8_000_000)), (2_500_000, None)];
         let mut unlimited = writer(&steps);
         assert_eq!(unlimited.produce(Time(5), 0), u64::MAX);

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_word_is_near() {
+    fn only_a_similar_word_is_suggested() {
         assert_eq!(nearest("codl", ["pfifo", "codel", "fq_codel"]), Some("codel"));
         assert_eq!(nearest("TARGT", ["limit", "target"]), Some("target"));
         assert_eq!(nearest("xyz", ["limit", "target"]), None);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_as_short_as_they_read_back() {
+    fn numbers_have_the_shortest_text_that_reads_back() {
         let numbers = [0.02, 3.0, 1e-7, 1.5e-9, 0.000001, 0.1 + 0.2].map(number);
         assert_eq!(numbers, ["0.02", "3", "1e-07", "1.5e-09", "0.000001", "0.30000000000000004"]);
     }

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_as_short_as_they_read_back() {
+    fn numbers_are_written_with_the_shortest_text_that_reads_back() {
         for (number, text) in
             [(5.0, "5.0"), (1e-7, "1e-07"), (0.0001, "0.0001"), (1e16, "1e+16"), (1.5, "1.5")]
         {

@@ -124,7 +124,7 @@ fn refusal(reply: &Value) -> &str {
 }
 
 #[test]
-fn a_download_ends_by_itself_and_its_samples_are_told_afterwards() {
+fn a_download_ends_by_itself_and_then_its_samples_are_sent() {
     let reports = serving(Caps::default(), |address| {
         let (mut connection, token) = Connection::hello(address);
         assert_eq!(connection.ask(load(1, "down", 2, 300)), json!({"say": "ready", "load": 1}));
@@ -397,7 +397,7 @@ fn samples_that_would_fill_the_memory_are_refused() {
 }
 
 #[test]
-fn strangers_get_nothing() {
+fn requests_without_a_valid_token_or_greeting_are_refused() {
     serving(Caps::default(), |address| {
         let (mut connection, token) = Connection::hello(address);
         assert_eq!(connection.ask(load(1, "down", 1, 1000))["say"], "ready");
@@ -433,7 +433,7 @@ fn strangers_get_nothing() {
 }
 
 #[test]
-fn a_client_that_leaves_frees_its_place_once() {
+fn a_client_that_disconnects_frees_its_place_once() {
     let caps = Caps { clients: 1, ..Caps::default() };
     serving(caps, |address| {
         for _ in 0..3 {
@@ -462,7 +462,7 @@ fn a_client_that_leaves_frees_its_place_once() {
 }
 
 #[test]
-fn a_server_that_is_stopped_says_so() {
+fn a_stopped_server_reports_it() {
     let mut connection = None;
     serving(Caps::default(), |address| connection = Some(Connection::hello(address).0));
     let mut connection = connection.unwrap();
@@ -471,7 +471,7 @@ fn a_server_that_is_stopped_says_so() {
 }
 
 #[test]
-fn a_stop_that_comes_before_it_serves_is_not_lost() {
+fn a_stop_before_the_server_starts_is_not_lost() {
     let server = Server::bind(&Options { port: 0, ..Options::default() }).unwrap();
     server.stopper().stop();
     let mut owner = Patient(20);
@@ -505,7 +505,7 @@ fn a_connection_that_never_identifies_itself_is_closed() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_named() {
+fn the_error_names_a_port_in_use() {
     let first = Server::bind(&Options { port: 0, ..Options::default() }).unwrap();
     let options = Options { port: first.addresses()[0].port(), ..Options::default() };
     let Failure { problem, hint } = Server::bind(&options).unwrap_err();

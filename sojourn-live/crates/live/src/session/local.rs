@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_is_on_the_way_to_itself_and_can_be_watched() {
+    fn the_interface_to_loopback_is_lo_and_can_be_observed() {
         let here = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
         let around = Surroundings::look(here).unwrap();
         assert_eq!((around.device.as_deref(), around.gateway), (Some("lo"), None));

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_is_told_by_the_requests_that_bore_the_field_that_way() {
+    fn each_direction_is_judged_by_the_requests_that_carried_the_field_there() {
         // Upwards ECT(0) is cleared, downwards nothing changes.
         let all = [
             request(0, 0, Some((0, 0))),
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn the_codepoint_asked_for_is_tried_too() {
+    fn the_requested_codepoint_is_tried_too() {
         assert_eq!(fields(0).len(), 9);
         assert_eq!(fields(46), fields(0));
         assert_eq!(fields(10).last(), Some(&40));

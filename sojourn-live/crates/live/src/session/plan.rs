@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_is_understood() {
+    fn a_plan_is_parsed() {
         let plan = Plan::parse(&plan().to_string()).unwrap();
         assert_eq!((plan.total(), plan.load_seconds()), (5_500_000_000, 8));
         assert_eq!(plan.phase_names(), ["idle", "both", "download", "both 2"]);

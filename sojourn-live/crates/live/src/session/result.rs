@@ -542,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_takes_no_less_than_nothing_and_no_more_than_the_round_trip() {
+    fn a_one_way_delay_is_between_0_and_the_rtt() {
         let offset = Offset { at_zero: 1000.0, drift: 0.0, error: 50.0, samples: 1 };
         let ways = [1060, 1110, 1140, 1190].map(|turned| forward(&offset, turned, 100, 50));
         assert_eq!(ways, [0, 10, 40, 50]);

@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn the_receivers_bytes_meet_the_senders_state_nearest_in_time() {
+    fn a_row_has_the_receivers_bytes_and_the_senders_nearest_state() {
         // The server's clock is 1000 ahead.
         let pair = Pair {
             phase: 1,
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_went_away_leaves_what_it_acknowledged() {
+    fn without_the_server_acknowledged_bytes_count_as_delivered() {
         let mut ours = vec![row(0, 100, -1, 7), row(0, 200, -1, 8)];
         (ours[0].acked, ours[1].acked) = (11, 22);
         let pair = Pair { phase: 1, direction: Direction::Up, ours, theirs: Vec::new() };

@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_begins_anew_repeats_nothing() {
+    fn a_new_connection_on_the_same_ports_has_no_retransmissions() {
         let mut counts = counts();
         let syn = |first: u32| Segment { first, behind: first.wrapping_add(1), begins: true };
         assert!(!counts.is_again([1, 2], syn(7000)));
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_are_of_the_measured_time_and_the_line_is_of_all() {
+    fn totals_leave_the_warm_up_out_and_the_time_line_has_it() {
         let mut counts = counts();
         let data = |first| segment(first, 100);
         for (t, first) in [(-5, 0), (50, 100), (100, 200), (101, 200), (250, 300), (251, 400)] {

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_goes_when_two_are_needless_and_the_aggressive_filter_waits_for_no_second() {
+    fn the_filter_drops_the_oldest_of_two_redundant_acks_and_aggressively_a_single_one() {
         let rising: Vec<_> = (1..=5).map(|number| Some(ack(number))).collect();
         assert_eq!(dropped(AckFilterMode::NoAckFilter, &rising), []);
         // The third ACK makes two unnecessary, and so does each later one: two stay.
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_stay_and_what_is_no_ack_is_left_alone() {
+    fn duplicate_acks_and_other_packets_are_not_filtered() {
         let same: Vec<_> = [7; 4].map(|number| Some(ack(number))).to_vec();
         assert_eq!(dropped(AckFilterMode::AckFilterAggressive, &same), []);
         // An ACK with a lower number makes none unnecessary.
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn sacks_that_the_newer_one_does_not_report_stay() {
+    fn acks_with_sacks_that_the_newer_one_lacks_are_not_filtered() {
         let aggressive = |acks: &[AckView]| {
             let acks: Vec<_> = acks.iter().copied().map(Some).collect();
             dropped(AckFilterMode::AckFilterAggressive, &acks)
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_ack_before_ece_changes_stays() {
+    fn the_last_ack_before_a_change_of_ece_is_not_filtered() {
         let echo = |number, ece| Some(AckView { ece, ..ack(number) });
         let acks = [echo(1, false), echo(2, true), echo(3, true), echo(4, true)];
         // ACK 1 was the oldest until ACK 2, which echoes ECE, arrived.

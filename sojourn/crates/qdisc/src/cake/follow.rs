@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_byte_that_decides_is_read_off_the_recording_and_binds_what_follows() {
+    fn a_deciding_byte_is_inferred_from_the_recording_and_fixed_from_then_on() {
         let mut followed = Followed::default();
         let mut turn = |recorded, deficit: &mut i32| {
             let mut draws = Following { followed: &mut followed, tin: 0, next: None };

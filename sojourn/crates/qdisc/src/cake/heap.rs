@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_queue_is_first_and_what_grows_goes_up() {
+    fn the_longest_queue_is_at_the_top_and_growing_queues_move_up() {
         let mut all = All([3, 10, 1, 8]);
         let mut heap = Heap::default();
         assert_eq!(heap.longest(&all), (1, 0));

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_alone_has_the_whole_rate_and_of_two_each_has_half() {
+    fn one_active_queue_has_the_whole_rate_and_each_of_two_has_half() {
         // Flows 0 and 1 are the directions of one pair, 2 and 3 of the next.
         let mut q = mq(4, 200, &[0, 1]);
         send(&mut q, 0, 10, 0);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn one_queue_is_a_cake() {
+    fn one_queue_acts_as_a_cake() {
         let (mut one, mut cake) = (mq(1, 200, &[]), crate::cake::tests::cake(&params()));
         cake.share(&params(), MBIT);
         let mut now = 0;
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_has_sent_its_only_packet_counts_until_the_next_look() {
+    fn a_queue_that_sent_its_only_packet_counts_until_the_next_sync() {
         let mut q = mq(4, 200, &[0, 1]);
         send(&mut q, 2, 1, 0);
         assert_eq!(served(&mut q, 0), [(0, 2)]);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_are_those_of_the_part_of_the_rate_and_whole_ones_where_there_is_none() {
+    fn quanta_follow_the_queue_s_part_of_the_rate_and_are_full_without_a_rate() {
         let turns = |bandwidth| {
             let params = CakeParams { bandwidth, sync_ns: 200 * US, ..params() };
             let (rate, rng) = (Some(Rate::from_mbit(1000)), Rng::new(1, "cake_mq"));

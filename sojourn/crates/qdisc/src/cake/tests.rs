@@ -131,7 +131,7 @@ fn codepoints_are_sorted_as_in_linux() {
 }
 
 #[test]
-fn packets_count_for_what_the_line_makes_of_them() {
+fn packets_are_charged_with_the_overhead_of_the_line() {
     let of = |raw, overhead, mpu, cells| {
         let sizes = Sizes::new(&CakeParams { raw, overhead, mpu, cells, ..params() }, 14);
         [40, 52, 1500].map(|ip| sizes.adjusted(ip + 14))
@@ -149,7 +149,7 @@ fn packets_count_for_what_the_line_makes_of_them() {
 }
 
 #[test]
-fn memory_is_four_times_what_an_interval_brings() {
+fn the_memory_limit_is_four_intervals_at_the_rate() {
     let limit =
         |bandwidth, memlimit| cake(&CakeParams { bandwidth, memlimit, ..params() }).memory_limit;
     assert_eq!(limit(Some(166_500_000), None), 8_325_000);
@@ -218,7 +218,7 @@ fn eight_backlogged_tins_starve_the_lower_five() {
 }
 
 #[test]
-fn the_shaper_saves_up_nothing_and_packets_leave_a_packet_s_time_apart() {
+fn the_shaper_has_no_burst_and_spaces_packets_by_their_time_at_the_rate() {
     let mut cake = cake(&params());
     let mut verdicts = Vec::new();
     let start = Time(1_000 * MS);
@@ -259,7 +259,7 @@ fn bulk(flows: &mut Flows, flow: u32, host: u32) -> usize {
 }
 
 #[test]
-fn the_largest_turn_is_rarely_a_byte_less_and_flows_of_a_host_share_it() {
+fn the_quantum_is_rarely_a_byte_less_and_flows_of_a_host_share_it() {
     let mut flows = Flows::new([true, false], 1514);
     let first = bulk(&mut flows, 100, 7);
     let alone = turns(&mut flows, first, 10_000);
@@ -278,7 +278,7 @@ fn the_largest_turn_is_rarely_a_byte_less_and_flows_of_a_host_share_it() {
 }
 
 #[test]
-fn eight_flows_of_a_set_have_queues_of_their_own_and_the_ninth_shares() {
+fn eight_flows_of_a_set_have_separate_queues_and_the_ninth_shares_one() {
     let mut flows = Flows::new([false; 2], 1514);
     let mut rng = Rng::new(1, "ways");
     let queue = |flows: &mut Flows, flow: u32| flows.queue(flow * 1024 + 21, || [0; 2]);
@@ -322,7 +322,7 @@ fn shares(isolation: Isolation) -> [f64; 4] {
 }
 
 #[test]
-fn flows_share_or_hosts_and_then_their_flows() {
+fn capacity_is_shared_among_flows_or_among_hosts_and_then_their_flows() {
     for (isolation, expected) in [
         (Isolation::Flows, [0.25; 4]),
         (Isolation::DualSrchost, [1.0 / 2.0, 1.0 / 6.0, 1.0 / 6.0, 1.0 / 6.0]),
@@ -341,7 +341,7 @@ fn flows_share_or_hosts_and_then_their_flows() {
 }
 
 #[test]
-fn hosts_that_the_owner_knows_stand_above_those_of_the_body() {
+fn the_given_hosts_take_precedence_over_the_packet_s_addresses() {
     let mut shared = cake(&CakeParams { isolation: Isolation::DualSrchost, ..params() });
     let known = [[1, 9], [5, 9], [5, 9]];
     *Qdisc::<Sent>::hosts(&mut shared).expect("the isolation is by host") = known.into();
@@ -431,7 +431,7 @@ fn without_a_rate_nothing_is_held_back_and_tins_share_by_turns() {
 }
 
 #[test]
-fn a_tin_without_packets_saves_up_one_turn_and_no_more() {
+fn an_empty_tin_keeps_at_most_one_quantum() {
     let free = CakeParams { bandwidth: None, tins: TinMode::Diffserv4, ..params() };
     let mut cake = cake(&free);
     let now = Time(1_000 * MS);
@@ -447,7 +447,7 @@ fn a_tin_without_packets_saves_up_one_turn_and_no_more() {
 }
 
 #[test]
-fn the_last_packet_of_a_queue_is_sent_where_the_law_drops_it() {
+fn the_last_packet_of_a_queue_is_sent_even_if_the_law_would_drop_it() {
     let mut cake = cake(&params());
     let mut verdicts = Vec::new();
     cake.enqueue(packet(1, 0), Time(1_000 * MS), &mut verdicts);
@@ -522,7 +522,7 @@ fn with_ingress_packets_may_wait_for_two_packets_of_each_flow() {
 }
 
 #[test]
-fn a_queue_that_has_spent_its_first_turn_is_bulk_once_more_comes() {
+fn a_queue_becomes_bulk_with_the_first_arrival_after_its_first_quantum() {
     let mut flows = Flows::new([true, false], 1514);
     let mut rng = Rng::new(1, "arrived");
     let index = flows.queue(100, || [7, 0]);
@@ -534,14 +534,14 @@ fn a_queue_that_has_spent_its_first_turn_is_bulk_once_more_comes() {
 }
 
 #[test]
-fn hosts_of_one_place_have_places_of_their_own_while_both_send() {
+fn hosts_whose_hashes_collide_have_separate_slots_while_both_send() {
     let mut flows = Flows::new([true, false], 1514);
     let both = [(100, 7), (200, 7 + 1024)].map(|(flow, host)| bulk(&mut flows, flow, host));
     assert_eq!(both.map(|index| flows.bulk_of_hosts(index)), [[1, 0]; 2]);
 }
 
 #[test]
-fn a_queue_that_a_ninth_flow_takes_over_is_its_hosts() {
+fn a_queue_that_a_ninth_flow_takes_over_counts_for_that_flow_s_host() {
     let mut flows = Flows::new([true, false], 1514);
     let set = [0, 1, 2, 3, 4, 5, 6, 7].map(|flow| bulk(&mut flows, flow * 1024 + 21, 7));
     assert_eq!(flows.bulk_of_hosts(set[0]), [8, 0]);

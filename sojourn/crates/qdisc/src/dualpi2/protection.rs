@@ -87,7 +87,7 @@ mod tests {
     const NOW: Time = Time(1_000_000_000);
 
     #[test]
-    fn a_full_packet_that_is_to_be_marked_adds_three_ms_which_age_away() {
+    fn a_full_packet_at_probability_1_adds_three_ms_to_a_score_that_decays() {
         let mut protection = Protection::new();
         assert_eq!(protection.fill(0, 1500, 1.0, NOW), Span(3_072_000));
         let bucket = protection.bucket(7, 0, NOW + Span(3_072_000));

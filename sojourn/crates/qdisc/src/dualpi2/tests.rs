@@ -164,7 +164,7 @@ fn p_follows_the_delay_and_its_growth() {
 }
 
 #[test]
-fn a_queue_that_stands_raises_p_without_end() {
+fn a_standing_queue_raises_p_without_bound() {
     let p = updates(&linux(), &[30; 50]);
     assert_eq!((p[0], p[1] - p[0], p[49]), (422_343_750, 10_312_500, 927_656_250));
     let p = updates(&linux(), &[100; 60]);
@@ -206,7 +206,7 @@ fn p_is_updated_by_the_older_head_at_the_time_of_the_timer() {
 }
 
 #[test]
-fn updates_of_an_empty_queue_are_as_one_after_the_other() {
+fn updates_of_an_empty_queue_in_one_step_equal_single_ones() {
     for times in [1, 2, 3, 40, 300] {
         let mut played = Played::linux(&linux());
         played.arrive(Side::C, Ecn::NotEct, 1, Time(MS));
@@ -222,7 +222,7 @@ fn updates_of_an_empty_queue_are_as_one_after_the_other() {
 // --------------------------------------------------------------------------------- linux: the queues
 
 #[test]
-fn the_step_marks_what_waited_longer_than_a_millisecond() {
+fn the_step_marks_packets_that_waited_longer_than_a_millisecond() {
     let mut played = Played::linux(&linux());
     played.arrive(Side::L, Ecn::Ect1, 5, SECOND);
     let served = played.leave_in_turn(5, SECOND);
@@ -235,14 +235,14 @@ fn the_step_marks_what_waited_longer_than_a_millisecond() {
 }
 
 #[test]
-fn the_step_is_for_packets_that_find_a_queue() {
+fn the_step_does_not_mark_a_packet_that_arrived_at_an_empty_queue() {
     let mut played = Played::linux(&LinuxDualPi2Params { min_qlen_step: 2, ..linux() });
     played.arrive(Side::L, Ecn::Ect1, 5, SECOND);
     assert_eq!(ce(&played.leave_in_turn(5, SECOND)), [2, 3, 4]);
 }
 
 #[test]
-fn a_step_in_packets_counts_what_a_packet_leaves_behind() {
+fn a_step_in_packets_counts_the_packets_behind_the_departing_one() {
     let params = LinuxDualPi2Params { step_thresh_packets: Some(2), ..linux() };
     let mut played = Played::linux(&params);
     played.arrive(Side::L, Ecn::Ect1, 5, SECOND);
@@ -284,7 +284,7 @@ fn the_limit_refuses_arriving_packets() {
 }
 
 #[test]
-fn ecn_says_which_queue() {
+fn the_ecn_field_decides_the_queue() {
     let sides = |any_ect| {
         let queue =
             LinuxDualPi2::<u32>::new(&LinuxDualPi2Params { any_ect, ..linux() }, context(10));
@@ -300,7 +300,7 @@ fn ecn_says_which_queue() {
 }
 
 #[test]
-fn while_both_wait_l_has_nine_turns_of_ten() {
+fn while_both_queues_wait_l_sends_nine_packets_of_ten() {
     let order = |classic_protection| {
         let params = LinuxDualPi2Params { classic_protection, step_thresh_ns: u64::MAX, ..linux() };
         let mut played = Played::linux(&params);
@@ -407,7 +407,7 @@ fn below_two_full_packets_nothing_is_drawn() {
 // ------------------------------------------------------------------------------------- rfc and docsis
 
 #[test]
-fn recur_is_as_often_as_its_likelihood_and_evenly() {
+fn recur_signals_as_often_as_the_probability_and_evenly_spaced() {
     let mut recur = Recur::default();
     let decided = (0..12).map(|_| recur.decides(0.25)).collect::<Vec<_>>();
     // A decision is due above 1, not at it.
@@ -622,7 +622,7 @@ fn docsis_couples_l_to_the_root_of_c_s_probability() {
 }
 
 #[test]
-fn docsis_computes_c_s_delay_from_the_rate_that_l_leaves() {
+fn docsis_computes_c_s_delay_from_the_rate_that_l_does_not_use() {
     let mut played = of(DualPi2Params::Docsis(docsis()), 10);
     played.come(Ecn::NotEct, 10, Time(1));
     let Law::Docsis(law) = &played.queue.0 else { unreachable!("the law is docsis") };
@@ -661,7 +661,7 @@ fn docsis_s_ramp_ends_at_65_5_ms_at_most() {
 }
 
 #[test]
-fn an_outage_leaves_docsis_the_rate_that_was() {
+fn docsis_keeps_the_former_rate_during_an_outage() {
     let mut played = docsis_at(10_000_000, docsis());
     let mut begins = |bps| {
         played.queue.rate_changed(Rate(bps));
@@ -705,7 +705,7 @@ fn docsis_s_l_refuses_where_a_full_packet_may_not_fit_and_draws_all_the_same() {
 }
 
 #[test]
-fn docsis_counts_what_l_sent_in_the_last_interval_alone() {
+fn docsis_counts_only_l_s_bytes_of_the_last_interval() {
     // C is empty at the first update, so the packets that L sent before do not matter.
     let p_c = |l_sends: u32| {
         let mut played = docsis_at(10_000_000, docsis());

@@ -73,7 +73,7 @@ fn linux_series(start: u64, old_ms: u64, delays: &[u64]) -> Vec<u64> {
 }
 
 #[test]
-fn linux_s_p_moves_as_its_integers_do() {
+fn linux_s_p_changes_as_its_integer_arithmetic_does() {
     assert_eq!(
         linux_series(0, 0, &[20; 8]),
         [
@@ -140,7 +140,7 @@ fn linux_s_p_has_no_upper_bound() {
 }
 
 #[test]
-fn many_updates_at_once_are_as_many_one_by_one() {
+fn many_updates_in_one_step_equal_single_ones() {
     // A year of a link without a rate would be 1.6e9 updates. Linear growth and steady states are
     // computed at once.
     for (delay, backlog) in
@@ -160,7 +160,7 @@ fn many_updates_at_once_are_as_many_one_by_one() {
 }
 
 #[test]
-fn many_updates_of_the_rfcs_laws_at_once_are_as_many_one_by_one() {
+fn many_updates_of_the_rfcs_laws_in_one_step_equal_single_ones() {
     // An allowance of 150 ms takes 150 000 updates at one per microsecond.
     let tupdates_ns = [1_000_u64, 7_001, 333_333, 15 * MS, 2_000 * MS];
     for (tupdate_ns, packets) in tupdates_ns.into_iter().flat_map(|t| [(t, 0), (t, 1), (t, 90)]) {
@@ -210,7 +210,7 @@ fn rfc_series(start: f64, old: f64, delays: &[f64]) -> Vec<f64> {
 }
 
 #[test]
-fn the_rfc_s_p_moves_as_its_appendix_a_does() {
+fn the_rfc_s_p_changes_as_in_its_appendix_a() {
     let series: &[(f64, f64, &[f64], &[f64])] = &[
         (0.0, 0.0, &[20.0; 8], &[1.251221e-5, 1.739502e-5, 2.227783e-5]),
         (
@@ -243,7 +243,7 @@ fn the_rfc_s_p_moves_as_its_appendix_a_does() {
 }
 
 #[test]
-fn docsis_s_p_moves_as_its_appendix_a_does() {
+fn docsis_s_p_changes_as_in_its_appendix_a() {
     let mut pie = DocsisPie::new(&docsis(), None);
     for expected in [
         2.563477e-5,
@@ -309,7 +309,7 @@ fn between_min_and_max_a_draw_with_p_decides() {
 }
 
 #[test]
-fn linux_passes_a_burst_a_short_delay_and_a_short_queue() {
+fn linux_drops_nothing_in_a_burst_at_a_short_delay_or_in_a_short_queue() {
     let passes = |change: fn(&mut LinuxPie), backlog| {
         let mut pie = ready(&linux(), 6);
         pie.vars.accu_prob = u64::MAX / 2;
@@ -414,7 +414,7 @@ fn the_estimator_measures_over_16_kilobytes() {
 }
 
 #[test]
-fn docsis_acts_from_a_third_of_its_buffer_and_from_then_on() {
+fn docsis_starts_at_a_third_of_its_buffer_and_stays_active() {
     let mut pie = DocsisPie::new(&DocsisPieParams { limit: 300, ..docsis() }, None);
     (pie.p, pie.delay_old, pie.accu_prob) = (0.5, 0.1, 8.4);
     let no_draw = || dice(Some(false));
@@ -445,7 +445,7 @@ fn docsis_acts_from_a_third_of_its_buffer_and_from_then_on() {
 }
 
 #[test]
-fn docsis_weighs_by_1024_bytes_up_to_85_percent() {
+fn docsis_scales_p_by_1024_bytes_up_to_85_percent() {
     let added = |p, size| {
         let mut pie = DocsisPie::new(&docsis(), None);
         (pie.p, pie.status) = (p, Status::Active);
@@ -497,7 +497,7 @@ fn linux_s_timer_counts_jiffies() {
 }
 
 #[test]
-fn an_update_sees_the_queue_as_it_was_and_comes_first() {
+fn an_update_precedes_an_arrival_at_the_same_instant() {
     let mut verdicts = Vec::new();
     let mut q = Pie::new(&PieParams::Rfc(rfc()), context());
     for _ in 0..30 {
@@ -517,7 +517,7 @@ fn an_update_sees_the_queue_as_it_was_and_comes_first() {
 }
 
 #[test]
-fn a_full_queue_takes_none_and_forgets_accu_prob() {
+fn a_full_queue_drops_arrivals_and_resets_accu_prob() {
     let mut verdicts = Vec::new();
     let params = LinuxPieParams { limit: 3, ..linux() };
     let mut q = Pie::new(&PieParams::Linux(params), context());

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_alone_loses_two_for_each_that_comes_above_min() {
+    fn above_min_each_arrival_of_a_single_flow_drops_two_packets() {
         let mut q = choke(&params());
         assert_eq!(q.red.wlog, 1);
         let mut sent = Vec::new();
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_are_drawn_again_and_the_ends_are_packets() {
+    fn a_match_in_the_middle_leaves_a_hole_and_the_ends_are_packets() {
         let mut q = choke(&ChokeParams { max: 90, ..params() });
         for flow in 0..60 {
             send(&mut q, flow % 6, Ecn::NotEct);

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn without_grio_a_virtual_queue_looks_at_its_own_packets() {
+    fn without_grio_a_virtual_queue_averages_only_its_own_packets() {
         let mut q = filled(false, [1, 1]);
         for _ in 0..4 {
             assert_eq!(send(&mut q, SECOND), None, "its average grows as that of the first did");

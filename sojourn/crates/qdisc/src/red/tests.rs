@@ -113,7 +113,7 @@ fn the_example_of_the_kernel_log_is_reproduced() {
 }
 
 #[test]
-fn a_burst_below_min_has_no_weight() {
+fn a_burst_below_min_is_refused() {
     assert_eq!(LinuxRedParams { burst: 20, ..linux() }.weight_log(), None);
 }
 
@@ -171,7 +171,7 @@ fn linux_drops_at_twice_p_between_the_thresholds() {
 }
 
 #[test]
-fn linux_takes_no_byte_beyond_the_limit() {
+fn linux_accepts_no_byte_above_the_limit() {
     let params = LinuxRedParams { limit: 3000, ..linux() };
     let mut q = Red::new(&RedParams::Linux(params), context());
     let mut verdicts = Vec::new();
@@ -228,7 +228,7 @@ fn linux_adapts_each_128_ticks_within_its_bounds() {
 }
 
 #[test]
-fn linux_raises_max_p_above_three_fifths_and_takes_a_tenth_off_below_two() {
+fn linux_raises_max_p_above_three_fifths_and_lowers_it_by_a_tenth_below_two() {
     // Between 30 000 and 90 000 bytes the middle fifth is 54 000 to 66 000, inclusive.
     let adapted = |average: u64| {
         let mut red = LinuxRed::new(&LinuxRedParams { adaptive: true, ..linux() });
@@ -249,7 +249,7 @@ fn linux_raises_max_p_above_three_fifths_and_takes_a_tenth_off_below_two() {
 }
 
 #[test]
-fn linux_s_thresholds_belong_to_what_is_above_them() {
+fn an_average_at_linux_s_threshold_counts_as_above_it() {
     let mut rng = Rng::new(1, "red");
     let mut red = LinuxRed::new(&linux());
     red.average = (30_000 << red.wlog) - 1;
@@ -268,7 +268,7 @@ fn linux_s_thresholds_belong_to_what_is_above_them() {
 }
 
 #[test]
-fn linux_s_draw_is_reached_by_as_much_as_it_is() {
+fn linux_drops_when_excess_times_count_equals_the_draw() {
     // The second packet, 1000 bytes above min: 2000.
     for (draw, early) in [(2000, true), (2001, false)] {
         let mut red = LinuxRed::new(&linux());
@@ -466,7 +466,7 @@ fn a_lone_packet_is_never_dropped_early() {
 }
 
 #[test]
-fn a_probability_of_1_is_what_linux_takes_in_its_place() {
+fn a_probability_of_1_gives_linux_s_replacement() {
     // tc 6.1 prints Plog 14 for a width of 16383 bytes, 15 for 16384 and 16667: 2^-Plog is below 1
     // / width.
     for (width, plog) in [(16_383, 14), (16_384, 15), (16_667, 15), (1, 1)] {

@@ -760,7 +760,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_rate_is_the_first_window_in_an_rtt_or_in_a_millisecond() {
+    fn the_first_rate_is_the_first_window_over_the_rtt_or_over_a_millisecond() {
         assert_eq!(established(Some(40)).rate(), Some(1_034_467));
         assert_eq!(established(None).rate(), Some(41_381_651));
     }
@@ -829,7 +829,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_seconds_without_a_lower_rtt_empty_the_pipe_for_fifty_jiffies_and_a_round_trip() {
+    fn after_ten_seconds_without_a_lower_rtt_probe_rtt_lasts_fifty_jiffies_and_a_round_trip() {
         let mut bbr = cruising(10, 40, 2);
         bbr.cwnd = 74;
         let mut step = |ms: u64, all: u32, in_flight: u32| {
@@ -853,7 +853,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_leave_the_model_and_a_recovery_conserves_packets_for_a_round_trip() {
+    fn losses_do_not_change_the_model_and_a_recovery_conserves_packets_for_a_round_trip() {
         let mut bbr = cruising(10, 40, 2);
         bbr.cwnd = 60;
         bbr.save_cwnd();
@@ -946,7 +946,7 @@ mod tests {
     }
 
     #[test]
-    fn after_an_undo_startup_counts_anew_and_what_was_found_stays() {
+    fn after_an_undo_startup_counts_its_rounds_again_and_keeps_its_bandwidth() {
         let mut bbr = established(Some(40));
         bbr.undo(0.0, Totals::default());
         // The first round trip has no predecessor; three more bring no growth.

@@ -938,7 +938,7 @@ mod tests {
         }
     }
     #[test]
-    fn up_goes_on_where_a_bound_and_not_the_application_limits_it() {
+    fn up_continues_if_a_bound_limits_it_and_not_the_application() {
         for cwnd_limited in [true, false] {
             let mut bbr = converged(Phase::Up);
             (bbr.bounds.inflight_longterm, bbr.full_bw_now) = (60.0, true);
@@ -947,7 +947,7 @@ mod tests {
         }
     }
     #[test]
-    fn the_headroom_is_15_percent_and_a_segment_at_least() {
+    fn the_headroom_is_15_percent_and_at_least_a_segment() {
         let left = [100.0, 6.0, 4.0, f64::INFINITY].map(|longterm| {
             let mut bbr = converged(Phase::Cruise);
             bbr.bounds.inflight_longterm = longterm;
@@ -956,7 +956,7 @@ mod tests {
         assert_eq!(left, [85.0, 5.0, 4.0, f64::INFINITY]);
     }
     #[test]
-    fn from_probe_to_probe_are_two_to_three_seconds_of_which_a_draw_decides() {
+    fn the_time_between_probes_is_drawn_between_two_and_three_seconds() {
         let mut bbr = converged(Phase::Up);
         bbr.set_rng(Rng::new(1, "bbr3"));
         let mut rounds = [0; 2];
@@ -991,7 +991,7 @@ mod tests {
         assert_eq!(lowered(100.0, 10.0), (700.0, 56.0));
     }
     #[test]
-    fn up_has_two_segments_more() {
+    fn the_window_of_up_has_two_more_segments() {
         let holds = [Phase::Cruise, Phase::Up].map(|phase| converged(phase).inflight(1000.0, 1.0));
         assert_eq!(holds, [40.0, 42.0]);
     }
@@ -1052,7 +1052,7 @@ mod tests {
         assert_eq!(remembered(false, 30), 1.0);
     }
     #[test]
-    fn the_window_to_go_back_to_is_that_before_the_first_of_several_reductions() {
+    fn an_undo_restores_the_window_before_the_first_of_several_reductions() {
         let saved = |phase, repair| {
             let mut bbr = converged(phase);
             (bbr.prior_cwnd, bbr.cwnd, bbr.repair) = (90.0, 30.0, repair);
@@ -1073,7 +1073,7 @@ mod tests {
         }
     }
     #[test]
-    fn it_probes_as_often_as_reno_would_and_each_63_round_trips_at_least() {
+    fn it_probes_as_often_as_reno_would_and_at_least_every_63_round_trips() {
         let is_time = |segments: f64, rounds| {
             let mut bbr = converged(Phase::Cruise);
             (bbr.max_bw, bbr.cwnd, bbr.rounds_since_probe_up) = ([25.0 * segments; 2], 1e6, rounds);
@@ -1105,7 +1105,7 @@ mod tests {
         assert!(bbr.loss_round_start && bbr.bounds.bw_shortterm.is_infinite());
     }
     #[test]
-    fn a_quarter_more_is_growth() {
+    fn a_quarter_more_bandwidth_counts_as_growth() {
         let counted = |rate| {
             let mut bbr = converged(Phase::Startup);
             (bbr.full_bw, bbr.full_bw_count, bbr.full_bw_now) = (1000.0, 1, false);
@@ -1116,7 +1116,7 @@ mod tests {
         assert_eq!([1249.0, 1250.0].map(counted), [2, 0]);
     }
     #[test]
-    fn a_cycle_without_data_to_send_forgets_no_bandwidth() {
+    fn a_cycle_limited_by_the_application_keeps_the_bandwidth() {
         let max_bw_after = |app_limited| {
             let mut bbr = converged(Phase::Down);
             (bbr.max_bw, bbr.ack_phase) = ([900.0, 1000.0], AckPhase::Stopping);

@@ -524,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ecn_echo_leaves_beta_ecn_where_it_is_set_and_a_loss_seven_tenths() {
+    fn an_ecn_echo_reduces_to_beta_ecn_if_set_and_a_loss_to_seven_tenths() {
         let ssthresh = |signal| {
             let mut cubic = Cubic::new(&params().with(|p| p.growth.beta_ecn = Some(0.85)));
             cubic.set_cwnd(100.0);
@@ -535,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn congestion_leaves_seven_tenths_and_never_fewer_than_two_segments() {
+    fn congestion_reduces_to_seven_tenths_and_at_least_two_segments() {
         for signal in [Signal::Loss, Signal::Ecn] {
             let mut cubic = Cubic::new(&params());
             cubic.set_cwnd(100.0);
@@ -549,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_as_in_linux() {
+    fn growth_is_in_whole_numbers_as_in_linux() {
         // 99 · 717/1024 = 69.3. K = cbrt(30/0.4) = 4.217 s would be 4318/1024, and 4316 by Linux's
         // cube root. With 100 ms ahead, 102/1024, W = 99 - 0.4 · 4.117³ = 71.1. 28 - 1 are
         // subtracted: 72, and cnt = 69/(72 - 69).
@@ -590,14 +590,14 @@ mod tests {
     }
 
     #[test]
-    fn at_its_plateau_it_creeps_by_a_segment_in_a_hundred_windows() {
+    fn at_its_plateau_it_grows_by_a_segment_in_a_hundred_windows() {
         let mut epoch = Epoch::new(70, 50, Time::ZERO);
         epoch.follow_w_cubic(0, 0, 70);
         assert_eq!((epoch.origin_point, epoch.k, epoch.cnt), (70, 0, 7000));
     }
 
     #[test]
-    fn a_segment_of_reno_s_is_earned_by_more_than_it_costs() {
+    fn the_reno_friendly_window_grows_when_its_credit_exceeds_the_cost() {
         // 10 segments: 10 * 15/8 = 18 acknowledged.
         for (acked, w_est) in [(18, 10), (19, 11), (36, 11), (37, 12)] {
             let mut epoch = Epoch::new(10, 10, Time::ZERO);
@@ -608,7 +608,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_second_of_an_epoch_is_no_sample_of_the_path() {
+    fn rtts_of_the_first_second_of_an_epoch_are_not_samples_of_the_path() {
         let mut bulk = Bulk::after_loss_at(100.0, Span::from_millis(100));
         bulk.ack(1, Span::from_millis(100), true);
         for (ms, least) in [(999, 100), (1000, 50)] {
@@ -619,7 +619,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cubic_is_read_once_a_tick_and_while_cwnd_stands_once_in_eight() {
+    fn the_cubic_is_computed_once_a_tick_and_at_constant_cwnd_once_in_eight() {
         let mut bulk = Bulk::after_loss_at(1000.0, Span::from_millis(100));
         let mut last_time = Vec::new();
         for ms in 0..48 {
@@ -661,7 +661,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_peaks_lower_than_the_last_time_gives_way() {
+    fn fast_convergence_applies_if_a_window_peaks_below_the_last_maximum() {
         let mut cubic = Cubic::new(&params());
         cubic.set_cwnd(100.0);
         lose(&mut cubic, Signal::Loss);
@@ -712,7 +712,7 @@ mod tests {
     /// Linux: the cubic goes on while the application uses a part of cwnd. RFC 9438 §4.2 would
     /// exclude that time.
     #[test]
-    fn a_window_that_is_not_used_up_does_not_grow_but_its_time_counts() {
+    fn a_window_that_is_not_full_does_not_grow_but_its_time_counts() {
         let rtt = Span::from_millis(100);
         let mut bulk = Bulk::after_loss_at(100.0, rtt);
         for _ in 0..20 {
@@ -730,7 +730,7 @@ mod tests {
     }
 
     #[test]
-    fn time_without_anything_in_flight_earns_nothing() {
+    fn idle_time_does_not_grow_the_window() {
         let rtt = Span::from_millis(100);
         let mut idle = Bulk::after_loss_at(100.0, rtt);
         let mut busy = Bulk::after_loss_at(100.0, rtt);
@@ -787,7 +787,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_of_the_least_rtt_is_no_rise() {
+    fn a_lower_minimum_rtt_does_not_end_slow_start() {
         // packetdrill, cubic-hystart-delay-min-rtt-jumps-downward: RTTs of 200 to 208 ms, the ninth
         // and last of 29 ms.
         let mut bulk = Bulk::new(Cubic::new(&params()), Span::ZERO);
@@ -835,7 +835,7 @@ mod tests {
     }
 
     #[test]
-    fn without_hystart_slow_start_goes_on() {
+    fn without_hystart_slow_start_continues() {
         let mut bulk =
             Bulk::new(Cubic::new(&params().with(|p| p.growth.hystart = false)), Span::ZERO);
         for i in 0..100 {
@@ -879,7 +879,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_are_counted_from_the_first_ack() {
+    fn hystart_s_rounds_begin_with_the_first_ack() {
         // As in Linux since 6.14: the second round begins with segment 12, and its ninth sample is
         // segment 28.
         let windows = bulk_166k(Cubic::new(&params()), 14);

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn where_alpha_comes_to_rest_depends_on_whence_it_comes() {
+    fn the_final_alpha_depends_on_the_initial_one() {
         let rest = |alpha, packets, marked| alpha_after(alpha, 2000, packets, marked);
         assert_eq!([rest(1024, 10, 1), rest(0, 10, 1)], [111, 6], "a tenth is 102.4");
         assert_eq!([rest(1024, 2, 1), rest(0, 2, 1)], [527, 512]);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_ends_with_the_ack_of_what_was_sent_as_it_began() {
+    fn a_window_ends_with_the_ack_of_the_last_data_sent_before_it() {
         let mut dctcp = dctcp(10, 0);
         let event = |packets, ce, una, nxt| AckEvent {
             delivered: Delivered { packets, ce },

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_below_where_css_began_takes_slow_start_up_again() {
+    fn an_rtt_below_that_at_the_start_of_css_resumes_slow_start() {
         let states = rounds(&mut plus(), &[50, 50, 60, 60, 59, 59]);
         assert_eq!(
             states.iter().map(|(css, _)| *css).collect::<Vec<_>>()[3..],
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn seven_samples_of_a_round_tell_nothing() {
+    fn seven_samples_of_a_round_are_too_few() {
         let mut plus = plus();
         rounds(&mut plus, &[50, 50]);
         plus.rtt_sample_count = 0;
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_is_a_quarter_in_css_and_an_ack_counts_for_eight_segments_at_most() {
+    fn growth_is_a_quarter_in_css_and_an_ack_counts_for_at_most_eight_segments() {
         let mut plus = plus();
         assert_eq!([3, 8, 20].map(|acked| plus.growth(acked)), [3, 8, 8]);
         plus.css = Some(Css { baseline_min_rtt: NO_RTT, rounds: 0 });

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn gain_multiplies_and_target_divides() {
+    fn growth_is_proportional_to_gain_and_inversely_to_target() {
         // RFC 7928 §5.4: 5 ms and 10. With 1 ms queued: 10 · 4/5 · 1/10.
         let rfc7928 = params().with(|p| {
             p.growth.ledbat_target_ns = 5_000_000;
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_of_four_samples_is_the_delay_of_now() {
+    fn the_current_delay_is_the_least_of_four_samples() {
         let mut ledbat = after(&[40, 340, 340, 340]);
         // The sample of 40 ms is still among the last four, then no longer.
         assert_eq!(ledbat.queuing_delay(), Some(Span::ZERO));
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_exceeds_what_is_in_flight_by_one_segment_at_most_and_two_are_the_least() {
+    fn the_window_is_at_most_a_segment_above_the_data_in_flight_and_at_least_two() {
         for (flightsize, cwnd) in [(30, 10.1), (6, 7.0), (1, 2.0)] {
             let mut ledbat = after(&[40, 40, 40, 40]);
             ack_at(&mut ledbat, Time::ZERO, 40, flightsize);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_leaves_half_but_two() {
+    fn a_loss_halves_the_window_to_at_least_two_segments() {
         for (cwnd, left) in [(20.0, 10.0), (3.0, 2.0), (1.0, 1.0)] {
             let mut ledbat = ledbat();
             ledbat.set_cwnd(cwnd);

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_leaves_after_the_window() {
+    fn the_maximum_expires_after_the_window() {
         let mut values: Vec<(u32, u64)> = (0..=14).map(|at| (at, 50)).collect();
         (values[0].1, values[3].1) = (100, 90);
         // 100 is the largest up to round 10, then 90 up to round 13.
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn no_value_within_the_window_is_exceeded_and_a_pause_forgets_all() {
+    fn no_value_within_the_window_exceeds_the_maximum_and_a_pause_resets_it() {
         let mut rng = units::Rng::new(1, "max");
         let values: Vec<(u32, u64)> = (0..500).map(|at| (at, rng.below(1000))).collect();
         let of_window = |end: usize| {

@@ -183,7 +183,7 @@ mod tests {
     /// the last reduction's virtual RTT has passed, and the rate is higher by up to that. With
     /// `Linux` below 25 ms it is higher by more, since Linux checks once a round trip.
     #[test]
-    fn the_rate_is_that_of_the_share_of_marks_by_each_description() {
+    fn each_variant_s_rate_follows_its_formula_of_the_share_of_marks() {
         for (variant, one_in, ms) in [
             (PragueVariant::Linux, 20, 40),
             (PragueVariant::Draft, 20, 40),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn without_marks_two_of_the_three_double_each_round_trip() {
+    fn without_marks_two_of_the_three_variants_double_each_round_trip() {
         let after = VARIANTS.map(|variant| {
             let mut flow = Flow::new(variant, Span::from_millis(40), 0);
             (0..4).for_each(|_| flow.round());

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_is_not_the_limit_stands_still_unless_packets_are_counted() {
+    fn a_window_that_is_not_the_limit_does_not_grow_unless_packets_are_counted() {
         let mut bytes = reno(10.0, 20.0, false, f64::INFINITY);
         ack(&mut bytes, 1, false);
         assert_eq!(bytes.cwnd(), 10.0);
@@ -155,14 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn packets_counted_an_ack_is_an_ack() {
+    fn if_packets_are_counted_each_ack_counts_as_one() {
         let mut reno = reno(4.0, 4.0, true, f64::INFINITY);
         ack(&mut reno, 2, true);
         assert_eq!(reno.cwnd(), 4.25);
     }
 
     #[test]
-    fn congestion_halves_the_window_in_force_but_leaves_two() {
+    fn congestion_halves_the_window_in_force_to_at_least_two_segments() {
         for (cwnd, max_window, half) in
             [(20.0, f64::INFINITY, 10.0), (50.0, 20.0, 10.0), (3.0, 20.0, 2.0)]
         {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ecn_echo_leaves_beta_ecn_where_it_is_set_and_a_loss_half() {
+    fn an_ecn_echo_reduces_to_beta_ecn_if_set_and_a_loss_to_a_half() {
         let ssthresh = |signal| {
             let mut reno = reno(33.0, f64::INFINITY, false, f64::INFINITY);
             reno.beta_ecn = Some(0.8);

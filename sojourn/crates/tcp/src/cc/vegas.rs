@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn between_alpha_and_beta_queued_the_window_stands() {
+    fn between_alpha_and_beta_queued_the_window_stays() {
         // 38 · 6000/100001 = 2.3: two whole segments are queued at 106 ms, none at 102, seven at
         // 120.
         for (rtt, cwnd) in [(106, 38.0), (102, 39.0), (120, 37.0)] {
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rtt_is_that_of_the_last_segment_which_an_ack_acknowledges() {
+    fn the_rtt_is_that_of_the_last_segment_that_an_ack_acknowledges() {
         // Each ACK is for two segments. The first left 15 ms before the second.
         for (mut vegas, cwnd) in [(linux(38.0, 20.0), 39.0), (paper(true, 38.0, 20.0), 37.0)] {
             for una in [99, 100, 101] {
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn it_judges_once_a_round_trip() {
+    fn it_changes_the_window_once_per_round_trip() {
         let mut vegas = linux(38.0, 20.0);
         for una in 60..=100 {
             ack(&mut vegas, una, 102);
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_ends_at_more_than_gamma_queued_with_what_the_path_holds() {
+    fn slow_start_ends_at_more_than_gamma_queued_with_the_window_of_an_empty_queue() {
         // Two of 38 segments are queued at 106 ms. The path holds 38 · 100001/106001 = 35.8: 35 and
         // one. Two of the 38 come from growth in this round.
         let mut vegas = linux(36.0, 40.0);
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn in_the_paper_s_real_numbers_exactly_alpha_or_beta_queued_is_between_them() {
+    fn in_the_paper_s_real_numbers_the_window_stays_at_exactly_alpha_or_beta_queued() {
         // At 110 ms an eleventh of the window is queued: 2 and 4 segments.
         for cwnd in [22.0, 44.0] {
             let mut vegas = paper(true, cwnd, 2.0);
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_samples_make_it_reno() {
+    fn with_too_few_samples_it_grows_like_reno() {
         for (mut vegas, cwnd) in [(linux(10.0, 5.0), 10.0), (paper(true, 10.0, 5.0), 10.1)] {
             ack(&mut vegas, 100, 300);
             ack(&mut vegas, 101, 300);
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_for_what_was_sent_twice_is_no_sample() {
+    fn an_ack_of_a_retransmitted_segment_is_not_a_sample() {
         let mut vegas = linux(38.0, 20.0);
         for una in [99, 100, 101] {
             vegas.on_ack(&ack_of(una, Span::from_millis(102)));
@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn an_rtt_heard_in_a_recovery_counts_for_the_base() {
+    fn an_rtt_measured_in_a_recovery_counts_for_the_base() {
         let mut vegas = linux(38.0, 20.0);
         lose(&mut vegas, Signal::Loss);
         vegas.on_delivered(&sampled(Span::from_millis(90)));
@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn while_a_gap_is_open_it_is_reno_and_then_a_round_begins() {
+    fn in_a_recovery_it_acts_like_reno_and_then_a_round_begins() {
         let mut vegas = linux(38.0, 50.0);
         // In slow start 38 · 50/100 = 19 segments are queued, but slow start does not end.
         for una in [99, 100, 101] {
@@ -533,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_timeout_the_base_rtt_is_sought_anew() {
+    fn after_a_timeout_the_base_rtt_is_measured_again() {
         let mut vegas = linux(38.0, 20.0);
         lose(&mut vegas, Signal::Timeout);
         vegas.on_tx_start(&TxStart { now: Time::ZERO, nxt: 151, lsndtime: Time::ZERO });
@@ -549,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_timeout_the_paper_s_is_reno_until_all_is_in_order() {
+    fn after_a_timeout_the_paper_s_variant_is_reno_until_the_recovery_ends() {
         let mut vegas = paper(true, 38.0, 20.0);
         lose(&mut vegas, Signal::Timeout);
         vegas.on_tx_start(&TxStart { now: Time::ZERO, nxt: 151, lsndtime: Time::ZERO });
@@ -563,7 +563,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_is_not_the_limit_does_not_grow_but_in_linux() {
+    fn a_window_that_is_not_the_limit_grows_only_in_linux() {
         for (mut vegas, cwnd) in [(linux(38.0, 20.0), 39.0), (paper(true, 38.0, 20.0), 38.0)] {
             for una in [99, 100, 101] {
                 let rtt = Span::from_millis(100);

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_option_takes_the_room_that_sacks_leave_and_their_padding() {
+    fn the_option_takes_the_space_that_sacks_leave_and_their_padding() {
         let fits = |sacks, ecn, others| {
             let mut accurate = Accurate::default();
             accurate.on_segment(ecn, 1);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_an_option_has_carried_is_not_needed_in_the_next() {
+    fn a_reported_counter_is_not_repeated_in_the_next_option() {
         let mut accurate = Accurate::default();
         let mut option = |sacks| accurate.option(sacks, TIMESTAMPS).0.map(|option| option.fields);
         assert_eq!(option(2), Some(2), "nothing has arrived: two counters fit");

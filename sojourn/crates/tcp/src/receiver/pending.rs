@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_pending_ack_nothing_expires() {
+    fn without_a_pending_ack_no_timer_expires() {
         let mut none = Pending::None;
         assert_eq!(none.due(), Time::NEVER);
         assert!(!none.has_expired(&TimerWheel::new(1), Time(u64::MAX - 1)));

@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_in_vain_doubles_the_ato_up_to_the_rtt() {
+    fn an_expired_delayed_ack_doubles_the_ato_up_to_the_rtt() {
         let mut policy = policy();
         policy.event_data_recv(Time(100 * MS));
         let mut delay = || {
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn three_sacks_of_a_gap_leave_at_once() {
+    fn the_first_three_sacks_of_a_gap_leave_at_once() {
         let mut sacks = SackCompression::new(&TcpParams::LINUX);
         assert_eq!(
             [5, 5, 5, 5, 5, 9, 9].map(|nxt| sacks.compresses(nxt)),

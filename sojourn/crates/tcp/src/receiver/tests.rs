@@ -68,7 +68,7 @@ fn every_second_segment_is_acknowledged() {
 }
 
 #[test]
-fn a_lone_segment_is_acknowledged_when_the_timer_says_so() {
+fn a_single_segment_is_acknowledged_by_the_delayed_ack_timer() {
     let mut r = receiver();
     assert_eq!(r.deadline(), None);
     arrive(&mut r, 0, 0);
@@ -201,7 +201,7 @@ fn with_a_waiting_sack(came: &[f64], late: bool) -> (Receiver, Time) {
 }
 
 #[test]
-fn in_linux_6_12_a_sack_that_waited_is_stamped_as_the_latest_segment_came() {
+fn in_linux_6_12_a_delayed_sack_has_the_timestamp_of_the_latest_arrival() {
     // The SACK leaves 1.1 ms after the first that waits; 1 ms is 5 % of twice the 10 ms of one way.
     for (late, stamp) in [(true, 20), (false, 21)] {
         let (mut r, due) = with_a_waiting_sack(&[20.5, 20.9], late);
@@ -215,7 +215,7 @@ fn in_linux_6_12_a_sack_that_waited_is_stamped_as_the_latest_segment_came() {
 }
 
 #[test]
-fn sacks_wait_for_a_part_of_the_rtt_that_stamps_show_if_that_is_less_than_the_handshakes() {
+fn sacks_wait_for_a_part_of_the_lesser_rtt_of_timestamps_and_handshake() {
     for (rtt_us, waits_us) in [(16_900, 845), (20_900, 900)] {
         let mut r = Receiver::new(&params().with(|p| {
             p.acks.sack_delay_ns = MS;
@@ -248,7 +248,7 @@ fn without_timestamps_nothing_is_echoed() {
 }
 
 #[test]
-fn ece_stands_from_the_first_mark_until_cwr() {
+fn ece_is_set_from_the_first_mark_until_cwr() {
     let mut r = Receiver::new(&params().with(|p| p.acks.delayed_ack_segments = 1));
     let mut ece = |seq, ce, cwr| {
         r.on_segment(&Segment { cwr, ecn: field(ce), ..segment(seq, 0) }, Time::ZERO)
@@ -311,7 +311,7 @@ fn the_window_is_the_advertisable_part_of_the_buffer() {
 }
 
 #[test]
-fn segments_held_narrow_the_window_but_its_right_edge_stays() {
+fn buffered_segments_narrow_the_window_but_its_right_edge_stays() {
     let mut r = receiver();
     // Ten segments beyond the gap: the right edge was offered and stays.
     for seq in 1..=10 {
@@ -348,7 +348,7 @@ fn an_unlimited_buffer_stays_unlimited() {
 }
 
 #[test]
-fn a_short_segment_counts_what_it_carries_in_order_or_not() {
+fn a_short_segment_counts_its_payload_in_order_or_not() {
     let mut r = receiver();
     let short = Segment { len: 10, ..segment(3, 0) };
     arrive(&mut r, 0, 0);
@@ -381,7 +381,7 @@ fn slow_start(r: &mut Receiver, path: u64, rounds: u64) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn autotuning_never_holds_a_slow_start_back() {
+fn autotuning_never_limits_slow_start() {
     let mut r = Receiver::new(&params().with(|p| p.buffers.receive_buffer_max = 100_000_000));
     for (round, (window, sent)) in slow_start(&mut r, 20_000, 8).into_iter().enumerate() {
         if round >= 3 {
@@ -417,7 +417,7 @@ fn the_scale_is_of_the_whole_buffer() {
 }
 
 #[test]
-fn the_window_follows_a_steady_flow_and_does_not_run_away() {
+fn the_window_of_a_steady_flow_settles() {
     // 200 segments a round trip: the buffer has room for a multiple of that, not for the whole 50
     // MB.
     let mut r = Receiver::new(&params().with(|p| p.buffers.receive_buffer_max = 100_000_000));
@@ -445,7 +445,7 @@ fn a_standing_queue_counts_as_round_trip_time() {
 
 proptest! {
     #[test]
-    fn any_order_with_duplicates_gives_every_byte_once_and_honest_sacks(
+    fn in_any_order_with_duplicates_every_byte_is_delivered_once_and_sacks_are_correct(
         // With eight segments at most four ranges lie beyond a gap, so no block is dropped.
         order in prop_oneof![Just(8u32), Just(60)].prop_flat_map(|n| Just((0..n).collect::<Vec<_>>()).prop_shuffle()),
         again in proptest::collection::vec(0..60usize, 0..60),

@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_that_brought_twice_as_much_asks_for_room_as_linux_s() {
+    fn a_round_with_twice_the_data_grows_the_buffer_as_in_linux() {
         // Twice 20 000 bytes and 16 segments are 56 000. This round brought twice the last round's
         // bytes, so twice 56 000 is added.
         let mut window = window();
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_7_3_has_no_cushion_and_counts_what_lies_behind_a_gap() {
+    fn linux_7_3_has_no_cushion_and_counts_out_of_order_data() {
         let mut window = window();
         (window.right_sizing, window.rcvq_space) = (RightSizing::Linux73, 10_000);
         window.rcv_rtt_update(Span::from_millis(20), true);
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_of_data_takes_an_rtt_at_most() {
+    fn a_window_of_data_bounds_the_rtt_from_above() {
         // 10 500 bytes end within the eleventh segment. The next window begins before this window's
         // ACK is sent.
         let mut window = window();

@@ -487,7 +487,7 @@ fn case_15_ten_times_the_bandwidth_is_found() {
 }
 
 #[test]
-fn case_16_a_tenth_of_the_bandwidth_is_learnt() {
+fn case_16_a_fall_to_a_tenth_of_the_bandwidth_is_detected() {
     let mut path = Path::v3(100.0, 40);
     path.buffer = 100;
     path.run(4.0);

@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_transfer_is_as_long_as_its_segments_together() {
+    fn the_length_of_a_transfer_is_that_of_its_segments() {
         let mut lengths = Lengths::new(1000, Some(3500));
         let sent = [1000, 700, 200, 1000, 1000].map(|payload| (payload, 0));
         let lens: Vec<u32> =

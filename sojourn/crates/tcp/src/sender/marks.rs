@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_is_relied_on_from_the_second_on_and_not_where_a_counter_falls() {
+    fn options_are_trusted_from_the_second_on_and_not_after_a_falling_counter() {
         // With eight segments ACE can report 0 or 8; the option shows that none was marked.
         let next = |option| Some([0, 0, option]);
         assert_eq!(reported_ce(&mut after(next(1000)), 8, 0, next(9000)), 0);
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn with_more_than_four_segments_an_ack_is_usual_none_counts_as_wrapped() {
+    fn if_acks_of_more_than_four_segments_are_usual_ace_does_not_count_as_wrapped() {
         let wrapped = [252, 253].map(|average| {
             let mut marks = after(None);
             // With this ACK of eight segments the average is 256 or 257, in 64ths.
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn from_sixteen_segments_on_the_share_of_bytes_tells_how_often_ace_has_wrapped() {
+    fn from_sixteen_segments_on_the_share_of_marked_bytes_gives_the_wraps_of_ace() {
         let of = |segments, ce, bytes| {
             let mut marks = after(Some([0, 0, 1000]));
             reported_ce(&mut marks, segments, ce, Some([0, bytes, 1000 + segments * MSS - bytes]))

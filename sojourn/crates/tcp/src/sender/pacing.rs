@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_leaves_at_one_instant_and_the_next_one_as_many_gaps_later() {
+    fn a_burst_leaves_at_one_instant_and_the_next_one_after_its_time_at_the_rate() {
         let mut pacer = Pacer { departure: Time(100), ..Pacer::default() };
         for _ in 0..3 {
             assert!(!pacer.blocks(Time(100)));
@@ -112,7 +112,7 @@ mod tests {
     /// The burst counts as one packet. It is 12 late and makes up all of that, since half of 3 · 10
     /// is 15. Or it is 40 late and makes up 15.
     #[test]
-    fn a_burst_that_is_late_makes_up_to_half_of_its_time_good() {
+    fn a_late_burst_makes_up_for_at_most_half_of_its_time() {
         for (late, next) in [(12, 112 + 30 - 12), (40, 140 + 30 - 15)] {
             let mut pacer = Pacer { departure: Time(100), ..Pacer::default() };
             (0..3).for_each(|_| pacer.sent_at_rate(Span(10), 3, Time(100 + late)));

@@ -22,7 +22,7 @@ fn every_second() -> TcpParams {
 }
 
 #[test]
-fn a_change_of_the_field_is_acknowledged_at_once_and_tells_by_how_much() {
+fn a_change_of_the_field_is_acknowledged_at_once_with_its_counters() {
     play_receiver(
         &every_second(),
         "
@@ -59,7 +59,7 @@ fn retransmissions_are_ecn_capable_and_no_cwr_is_sent() {
 }
 
 #[test]
-fn an_ack_of_more_than_seven_without_the_option_tells_of_as_many_marks_as_it_may() {
+fn an_ack_of_more_than_seven_segments_without_the_option_counts_the_most_marks_possible() {
     // Scripts delivered_largeack, delivered_largeack2 and delivered_maxack: one ACK acknowledges
     // ten segments.
     for (ace, reductions) in [(5, 0), (6, 1), (4, 1)] {
@@ -112,7 +112,7 @@ fn the_option_shows_that_ace_has_not_wrapped() {
 }
 
 #[test]
-fn an_ack_that_brings_nothing_new_tells_of_nothing() {
+fn an_ack_of_no_new_data_reports_no_marks() {
     // Script noprogress.
     play(
         &accecn(),

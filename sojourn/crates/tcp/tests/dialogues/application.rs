@@ -64,7 +64,7 @@ fn a_pause_raises_ssthresh_to_three_quarters_of_the_window() {
 }
 
 #[test]
-fn after_a_pause_as_much_waits_in_the_socket_as_the_reduced_window_leaves() {
+fn after_a_pause_the_data_beyond_the_reduced_window_wait_in_the_socket() {
     // W is 20 segments. cwnd is 10 after the pause: 10 segments leave at once, 2 W wait. The end of
     // each whole write has PSH (89, 109), and so has the last segment that waits.
     let params = room(1000, linux()).with(|p| p.buffers.write_bytes = 20_000);
@@ -182,7 +182,7 @@ fn in_congestion_avoidance_only_a_full_window_grows() {
 }
 
 #[test]
-fn a_write_is_sent_whole_and_a_short_one_makes_a_short_segment() {
+fn a_write_is_sent_completely_and_a_short_one_is_a_short_segment() {
     play_application(
         &linux(),
         "

@@ -20,7 +20,7 @@ fn every_second() -> TcpParams {
 }
 
 #[test]
-fn where_marks_begin_and_end_the_delayed_ack_leaves_first() {
+fn at_the_first_and_after_the_last_mark_the_delayed_ack_leaves_first() {
     play_receiver(
         &every_second(),
         "

@@ -53,7 +53,7 @@ fn an_echo_reduces_the_window_once_until_cwr_has_arrived() {
 }
 
 #[test]
-fn retransmissions_are_not_ecn_capable_and_a_loss_is_told_with_cwr_too() {
+fn retransmissions_are_not_ecn_capable_and_a_loss_also_sets_cwr() {
     // RFC 3168 §6.1.2: CWR for every kind of reduction, on the first new segment.
     play(
         &marked(),
@@ -70,7 +70,7 @@ fn retransmissions_are_not_ecn_capable_and_a_loss_is_told_with_cwr_too() {
 }
 
 #[test]
-fn an_echo_in_recovery_is_of_the_same_congestion_and_one_that_ends_it_is_not() {
+fn an_echo_in_recovery_is_ignored_and_one_at_its_end_reduces_the_window() {
     // tcp_try_to_open checks no window: the ACK that ends the recovery reduces again, though the
     // segment with CWR has not arrived.
     play(
@@ -158,7 +158,7 @@ fn after_an_undo_the_next_echo_reduces_the_window() {
 }
 
 #[test]
-fn a_loss_after_an_echo_in_the_same_window_is_sent_again_and_not_reduced_for() {
+fn a_loss_after_an_echo_in_the_same_window_is_retransmitted_without_a_reduction() {
     play(
         &marked(),
         "

@@ -27,7 +27,7 @@ fn the_third_duplicate_ack_sends_the_first_segment_again() {
 }
 
 #[test]
-fn two_duplicates_are_reordering_and_no_loss() {
+fn two_duplicates_count_as_reordering() {
     play(
         &reno(false),
         "
@@ -73,7 +73,7 @@ fn duplicates_inflate_the_window_and_the_full_ack_deflates_it() {
 }
 
 #[test]
-fn a_full_ack_with_little_in_flight_starts_slowly() {
+fn after_a_full_ack_with_little_in_flight_slow_start_begins() {
     // RFC 6582 §3.2 step 3, option 1: no burst of ssthresh segments.
     play(
         &room(10, reno(false)),
@@ -152,7 +152,7 @@ fn the_timer_is_restarted_by_the_first_partial_ack_only() {
 }
 
 #[test]
-fn duplicates_of_what_was_sent_twice_cause_no_second_fast_retransmit() {
+fn duplicates_of_retransmitted_data_cause_no_second_fast_retransmit() {
     // RFC 6582's careful variant (ns-2's bugFix_): the ACKs were lost, not the segments. After the
     // timeout 0 is retransmitted, and its ACK covers everything. Duplicates that answer further
     // copies must not count as losses.

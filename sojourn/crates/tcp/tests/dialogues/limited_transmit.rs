@@ -25,7 +25,7 @@ fn a_window_of_two_finds_its_loss_without_the_timer() {
 }
 
 #[test]
-fn with_sack_the_count_of_what_is_in_flight_does_the_same() {
+fn with_sack_the_data_in_flight_permit_the_same_segments() {
     let params = reno(true).with(|p| p.growth.initial_window = 2);
     play(
         &params,
@@ -43,7 +43,7 @@ fn with_sack_the_count_of_what_is_in_flight_does_the_same() {
 }
 
 #[test]
-fn switched_off_the_window_stands_still_until_the_timer() {
+fn without_limited_transmit_nothing_is_sent_until_the_timer() {
     for sack in [false, true] {
         let params = reno(sack).with(|p| {
             p.growth.initial_window = 3;
@@ -67,7 +67,7 @@ fn switched_off_the_window_stands_still_until_the_timer() {
 }
 
 #[test]
-fn a_cumulative_ack_takes_the_extra_segments_back_into_the_window() {
+fn a_cumulative_ack_ends_the_allowance_of_extra_segments() {
     play(
         &reno(false),
         "

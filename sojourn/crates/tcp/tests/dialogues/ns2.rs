@@ -101,7 +101,7 @@ fn the_full_ack_leaves_half_the_window_and_grows() {
 }
 
 #[test]
-fn round_trips_are_counted_in_ticks_that_began_meanwhile() {
+fn rtts_are_the_number_of_ticks_that_began_meanwhile() {
     // Sent at 0.000 and acknowledged at 0.105: ten ticks of 10 ms began. Sent at 0.105 and
     // acknowledged at 0.2101: eleven. RTO = 0.1 + 4 · 0.05, then srtt = 0.1 + 0.01/8, rttvar = 3/4
     // · 0.05 + 1/4 · 0.01.
@@ -123,7 +123,7 @@ fn round_trips_are_counted_in_ticks_that_began_meanwhile() {
 }
 
 #[test]
-fn one_segment_a_window_is_timed() {
+fn one_segment_per_window_is_timed() {
     play(
         &ns2(),
         "
@@ -168,7 +168,7 @@ fn the_window_is_halved_at_each_timeout_and_the_timer_doubles() {
 }
 
 #[test]
-fn sack1_holds_what_is_lost_to_be_in_flight() {
+fn sack1_counts_lost_segments_as_in_flight() {
     // 0, 1 and 2 of twelve are lost. RFC 6675 would count 12 - 9 SACKed - 3 lost = none in flight
     // and send all three at once. Sack1 counts 12 - 9 = 3 at the ninth SACK, and counts each
     // retransmitted segment twice.
@@ -206,7 +206,7 @@ fn sack1_holds_what_is_lost_to_be_in_flight() {
 }
 
 #[test]
-fn with_sack_a_timeout_forgets_what_was_sacked() {
+fn with_sack_a_timeout_clears_the_scoreboard() {
     // As in ns-2's Sack1, and as RFC 2018 §8 allows.
     let params = ns2().with(|p| {
         p.recovery.sack = true;

@@ -44,7 +44,7 @@ fn the_segments_of_a_quarter_of_a_millisecond_of_the_pace_leave_at_once() {
 }
 
 #[test]
-fn one_segment_is_a_burst_where_two_take_longer() {
+fn a_burst_is_one_segment_if_two_take_longer() {
     play(
         &prague(PragueVariant::Draft),
         "
@@ -102,7 +102,7 @@ fn the_last_of_short_segments_has_psh() {
 }
 
 #[test]
-fn a_segment_is_sent_again_as_long_as_it_was() {
+fn a_retransmitted_segment_has_its_original_length() {
     // After a timeout packets are full-sized.
     play(
         &prague(PragueVariant::Udp).with(|p| p.recovery.tlp = false),

@@ -11,7 +11,7 @@ fn unprobing() -> TcpParams {
 }
 
 #[test]
-fn a_retransmission_lost_is_found_when_something_sent_later_arrives() {
+fn a_lost_retransmission_is_detected_when_later_data_arrive() {
     // RFC 6675 would wait for the timer. 1 and its copy are lost. 12 left after the copy.
     play(
         &linux(),
@@ -71,7 +71,7 @@ fn losses_of_data_sent_in_a_recovery_reduce_once_more() {
 }
 
 #[test]
-fn one_sack_and_a_quarter_of_the_least_rtt_make_a_loss() {
+fn after_one_sack_and_a_quarter_of_the_least_rtt_a_segment_is_lost() {
     // Fewer than three are SACKed, so the reordering window is min_rtt/4 = 25 ms, and the timer
     // adds 2 ms.
     play_transfer(
@@ -166,7 +166,7 @@ fn a_duplicate_widens_the_window_of_the_next_delivery() {
 }
 
 #[test]
-fn a_timeout_spares_what_was_sent_a_moment_ago() {
+fn a_timeout_does_not_mark_recently_sent_segments_as_lost() {
     // The window opens 50 ms before the timer, which is less than the RTT: 3 is still in flight.
     let params = room(2, unprobing()).with(|p| p.growth.initial_window = 2);
     play(
@@ -212,7 +212,7 @@ fn a_lost_tail_is_found_by_a_probe_after_two_round_trips() {
 }
 
 #[test]
-fn a_probe_sends_new_data_where_there_is_some_whatever_the_window_says() {
+fn a_probe_sends_new_data_if_there_is_any_even_beyond_the_window() {
     play(
         &linux(),
         "
@@ -232,7 +232,7 @@ fn a_probe_sends_new_data_where_there_is_some_whatever_the_window_says() {
 }
 
 #[test]
-fn a_reduction_for_marks_forgets_the_probe_that_is_out() {
+fn a_reduction_for_marks_ends_the_outstanding_probe() {
     // The first probe is not answered yet when marks reduce cwnd. Another probe is sent all the
     // same, when the timer of the first segment would expire. That timer restarts.
     let params = linux().with(|p| p.ecn = true);
@@ -256,7 +256,7 @@ fn a_reduction_for_marks_forgets_the_probe_that_is_out() {
 }
 
 #[test]
-fn a_lone_segment_waits_for_the_delayed_ack_too() {
+fn the_probe_of_a_single_segment_waits_for_the_delayed_ack_too() {
     // 2 · 100 + 200 ms is beyond the timer's 300, so the probe replaces the timer.
     play_transfer(
         &linux(),
@@ -300,7 +300,7 @@ fn a_probe_reported_as_a_duplicate_costs_nothing() {
 }
 
 #[test]
-fn a_probe_that_filled_a_hole_costs_half_the_window() {
+fn a_probe_that_repaired_a_loss_halves_the_window() {
     // The same case without a DSACK: the original was lost.
     play(
         &room(4, linux().with(|p| p.growth.initial_window = 4)),
@@ -321,7 +321,7 @@ fn a_probe_that_filled_a_hole_costs_half_the_window() {
 }
 
 #[test]
-fn a_copy_of_the_first_segment_has_the_whole_timer_before_it() {
+fn a_retransmission_of_the_first_segment_restarts_the_whole_timer() {
     // 1 and its copy are lost, which is detected at 301 ms. Samples of 100, 101, 201 and 100 ms
     // make srtt 111.142, in whole µs, plus 214.125 ms, the largest variation among them. From the
     // first copy on it would be 414.125 ms.
@@ -346,7 +346,7 @@ fn a_copy_of_the_first_segment_has_the_whole_timer_before_it() {
 }
 
 #[test]
-fn sacks_of_what_left_before_the_copy_put_the_timer_off() {
+fn sacks_of_data_sent_before_the_retransmission_restart_the_timer() {
     // A sample of 150 ms: srtt 106.25 ms plus 200 ms, from then on. 4 left before the copy of 0.
     play(
         &linux(),
@@ -364,7 +364,7 @@ fn sacks_of_what_left_before_the_copy_put_the_timer_off() {
 }
 
 #[test]
-fn an_ack_that_advances_and_sacks_judges_by_the_rtt_of_what_it_acknowledges() {
+fn an_ack_that_advances_and_sacks_uses_the_rtt_of_the_acknowledged_data() {
     // As recorded in a guest with Linux 6.12: 2 and 3 left at 100 ms, 4 and 5 30 ms later, which is
     // more than min_rtt/4. Segment 3 is lost, and 2 is acknowledged with the SACK of 4. By 4's RTT
     // 3 would be lost at once. By 2's RTT it has 25 ms, and the timer adds 2 ms.
@@ -387,7 +387,7 @@ fn an_ack_that_advances_and_sacks_judges_by_the_rtt_of_what_it_acknowledges() {
 }
 
 #[test]
-fn a_recovery_sends_nothing_beyond_its_window_but_its_first_segment() {
+fn only_the_first_segment_of_a_recovery_may_exceed_its_window() {
     // The second recovery begins with 19, since all lost segments were retransmitted. When 16 is
     // lost too, it waits until there is room (RFC 6937).
     play(

@@ -116,7 +116,7 @@ fn the_earliest_segment_that_an_ack_covers_is_echoed() {
 }
 
 #[test]
-fn ece_stands_until_cwr() {
+fn ece_is_set_until_cwr() {
     play_receiver(
         &patient().with(|p| p.ecn = true),
         "
@@ -137,7 +137,7 @@ fn ece_stands_until_cwr() {
 }
 
 #[test]
-fn the_window_is_what_the_buffer_has_left_and_its_edge_stays() {
+fn the_window_is_the_free_buffer_and_its_right_edge_stays() {
     play_receiver(
         &patient().with(|p| {
             p.buffers.receive_buffer = 20_000;
@@ -157,7 +157,7 @@ fn the_window_is_what_the_buffer_has_left_and_its_edge_stays() {
 }
 
 #[test]
-fn beyond_the_third_the_sacks_of_a_gap_wait_for_each_other() {
+fn after_the_third_the_sacks_of_a_gap_are_compressed() {
     // Linux: a twentieth of the RTT, at most tcp_comp_sack_delay_ns, plus its slack of 0.1 ms. 5 ms
     // one way make 0.5 ms.
     play_receiver(
@@ -265,7 +265,7 @@ fn while_the_window_opens_every_segment_is_acknowledged_at_once() {
 }
 
 #[test]
-fn the_ack_of_a_filled_gap_is_one_of_the_three_that_go_at_once() {
+fn the_ack_of_a_filled_gap_is_one_of_the_three_that_leave_at_once() {
     // Linux counts it if it reports a single segment and another gap is left.
     play_receiver(
         &patient().with(|p| p.acks.sack_delay_ns = 1_000_000),
@@ -302,7 +302,7 @@ fn the_delayed_ack_waits_for_a_tick() {
 }
 
 #[test]
-fn where_segments_come_slowly_the_delay_grows_up_to_a_round_trip() {
+fn if_segments_arrive_slowly_the_delay_grows_up_to_a_round_trip() {
     // The first segment was in flight for 40 ms, so a round trip is 80 ms.
     play_receiver(
         &patient(),
@@ -327,7 +327,7 @@ fn where_segments_come_slowly_the_delay_grows_up_to_a_round_trip() {
 }
 
 #[test]
-fn between_segments_that_come_slowly_the_delay_is_twice_their_distance_at_most() {
+fn if_segments_arrive_slowly_the_delay_is_at_most_twice_their_distance() {
     play_receiver(
         &patient(),
         "
@@ -362,7 +362,7 @@ fn without_a_longer_delay_it_stays_as_it_is() {
 }
 
 #[test]
-fn a_block_that_was_forgotten_comes_back_as_a_fragment() {
+fn a_discarded_block_is_reported_again_in_part() {
     // Linux remembers four blocks. 2 to 4 is the fifth: a segment that joins it is reported alone,
     // until the next block in the list touches it.
     play_receiver(
@@ -391,7 +391,7 @@ fn a_block_that_was_forgotten_comes_back_as_a_fragment() {
 }
 
 #[test]
-fn a_sack_that_waits_goes_before_a_third_block_can_push_one_out() {
+fn a_delayed_sack_leaves_before_a_third_block_displaces_one() {
     play_receiver(
         &patient().with(|p| p.acks.sack_delay_ns = 1_000_000),
         "

@@ -75,7 +75,7 @@ fn prr_above_ssthresh_sends_in_proportion() {
 }
 
 #[test]
-fn prr_below_ssthresh_climbs_in_slow_start_while_no_more_is_found_lost() {
+fn prr_below_ssthresh_grows_in_slow_start_without_further_losses() {
     // 0..8 are lost of twenty: after the SACKs of 8..11 nine segments are in flight, five below
     // ssthresh.
     let params = room(20, linux().with(|p| p.growth.initial_window = 20));
@@ -106,7 +106,7 @@ fn prr_below_ssthresh_climbs_in_slow_start_while_no_more_is_found_lost() {
 }
 
 #[test]
-fn several_holes_are_filled_in_order_and_nothing_that_arrived_is_sent_again() {
+fn several_holes_are_repaired_in_order_without_needless_retransmissions() {
     play(
         &reno(true),
         "
@@ -147,7 +147,7 @@ fn several_holes_are_filled_in_order_and_nothing_that_arrived_is_sent_again() {
 }
 
 #[test]
-fn an_ack_that_advances_may_tell_of_a_loss_too() {
+fn an_ack_that_advances_may_reveal_a_loss_too() {
     // RFC 6675 counts SACKed segments, not ACKs: one ACK suffices.
     play(
         &reno(true),
@@ -162,7 +162,7 @@ fn an_ack_that_advances_may_tell_of_a_loss_too() {
 }
 
 #[test]
-fn the_echo_of_a_segment_sent_twice_is_no_duplicate() {
+fn an_ack_without_new_sacks_is_not_a_duplicate() {
     // RFC 6675 §2: an ACK without news in its SACK blocks is not a duplicate. Such ACKs answer
     // spurious retransmissions.
     play(
@@ -182,7 +182,7 @@ fn the_echo_of_a_segment_sent_twice_is_no_duplicate() {
 }
 
 #[test]
-fn a_lost_tail_is_found_by_the_rescue_retransmission() {
+fn a_lost_tail_is_repaired_by_the_rescue_retransmission() {
     // A transfer of ten segments; 0, 8 and 9 are lost. Nothing above 8 will be SACKed, so RFC
     // 6675's rule 4 retransmits the last segment, and its SACK shows the loss of 8 (rule 3).
     play_transfer(
@@ -228,7 +228,7 @@ fn there_is_one_rescue_a_recovery() {
 }
 
 #[test]
-fn a_hole_below_too_few_sacks_is_sent_again_when_there_is_nothing_else() {
+fn a_hole_below_too_few_sacks_is_retransmitted_if_nothing_else_can_be_sent() {
     // 0 and 7 of ten are lost: two SACKs above 7 don't prove its loss, and no more will come. RFC
     // 6675's rule 3 applies.
     play_transfer(
@@ -250,7 +250,7 @@ fn a_hole_below_too_few_sacks_is_sent_again_when_there_is_nothing_else() {
 }
 
 #[test]
-fn new_data_goes_before_what_is_doubtful() {
+fn new_data_are_sent_before_doubtful_retransmissions() {
     play(
         &counting(),
         "
@@ -264,7 +264,7 @@ fn new_data_goes_before_what_is_doubtful() {
 }
 
 #[test]
-fn a_retransmission_lost_waits_for_the_timer() {
+fn a_lost_retransmission_waits_for_the_timer() {
     // RFC 6675 §5.1: there is no RACK here. All other segments arrive, and new data leaves.
     play(
         &counting(),
@@ -289,7 +289,7 @@ fn a_retransmission_lost_waits_for_the_timer() {
 }
 
 #[test]
-fn a_loss_after_recovery_is_news() {
+fn a_loss_after_a_recovery_begins_another() {
     play(
         &reno(true),
         "

@@ -65,7 +65,7 @@ fn an_echo_of_the_retransmission_proves_the_timeout() {
 }
 
 #[test]
-fn without_timestamps_new_data_tells_a_spurious_timeout() {
+fn without_timestamps_new_data_reveal_a_spurious_timeout() {
     // frto_spurious: the first ACK allows two new segments. The second acknowledges an original, so
     // nothing was lost.
     play(
@@ -91,7 +91,7 @@ fn without_timestamps_new_data_tells_a_spurious_timeout() {
 }
 
 #[test]
-fn an_ack_of_more_than_was_sent_again_tells_at_once() {
+fn an_ack_beyond_the_retransmissions_reveals_a_spurious_timeout_at_once() {
     // All ACKs were lost: the first ACK after the timeout covers segments that were sent once.
     play(
         &stampless(),
@@ -170,7 +170,7 @@ fn a_timeout_within_a_recovery_is_not_probed() {
 }
 
 #[test]
-fn a_fast_retransmit_of_what_was_late_is_undone_by_its_stamp() {
+fn a_needless_fast_retransmit_is_undone_by_the_timestamp() {
     // Four segments overtake segment 0, which is sent again. Its ACK echoes timestamp 0, which is
     // older than that of the copy.
     play(
@@ -244,7 +244,7 @@ fn lost_segments_that_an_undo_unmarked_wait_for_the_timer() {
 }
 
 #[test]
-fn in_a_reduction_for_marks_an_undo_ends_the_recovery_and_gives_nothing_back() {
+fn in_a_reduction_for_marks_an_undo_ends_the_recovery_and_restores_nothing() {
     let params = linux().with(|p| p.ecn = true);
     play(
         &params,
@@ -329,7 +329,7 @@ fn a_duplicate_for_one_of_two_copies_proves_nothing() {
 }
 
 #[test]
-fn after_an_ecn_echo_nothing_is_given_back() {
+fn after_an_ecn_echo_an_undo_restores_nothing() {
     let params = linux().with(|p| p.ecn = true);
     play(
         &params,

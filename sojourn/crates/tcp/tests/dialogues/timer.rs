@@ -49,7 +49,7 @@ fn the_timer_doubles_up_to_its_bound() {
 }
 
 #[test]
-fn without_timestamps_what_was_sent_twice_gives_no_sample_and_keeps_the_backoff() {
+fn without_timestamps_a_retransmitted_segment_gives_no_sample_and_the_backoff_stays() {
     // Karn's rule: the ACK may be for the first copy or the second.
     let params = reno(true).with(|p| {
         p.timestamps = false;
@@ -188,7 +188,7 @@ fn each_ack_of_new_data_restarts_the_timer_and_the_last_stops_it() {
 }
 
 #[test]
-fn after_a_timeout_all_is_sent_again_but_what_is_sacked() {
+fn after_a_timeout_all_but_the_sacked_segments_are_retransmitted() {
     play(
         &room(10, believing()),
         "
@@ -251,7 +251,7 @@ fn a_timeout_in_recovery_does_not_reduce_twice() {
 }
 
 #[test]
-fn progress_after_a_timeout_makes_the_next_one_news() {
+fn after_progress_the_next_timeout_reduces_again() {
     play(
         &believing(),
         "
@@ -290,7 +290,7 @@ fn a_loss_during_slow_start_after_a_timeout_waits_for_its_end() {
 }
 
 #[test]
-fn a_stopped_sender_waits_for_its_acks_only() {
+fn a_stopped_sender_only_waits_for_its_acks() {
     play(
         &counting(),
         "
@@ -306,7 +306,7 @@ fn a_stopped_sender_waits_for_its_acks_only() {
 }
 
 #[test]
-fn the_timer_goes_off_with_a_tick_of_its_clock() {
+fn the_timer_expires_at_a_tick_of_its_clock() {
     // HZ 250: 1 s is 250 ticks, more than 63, so it expires at every eighth tick: 1.024 s. Backed
     // off, 2 s are 500, still fewer than 504.
     let params = believing().with(|p| p.timers.timer_tick_ns = 4_000_000);

@@ -13,7 +13,7 @@ fn vegas(params: TcpParams) -> TcpParams {
 }
 
 #[test]
-fn slow_start_ends_with_what_the_path_holds_and_avoidance_keeps_alpha_to_beta_queued() {
+fn slow_start_ends_at_the_path_s_capacity_and_avoidance_keeps_alpha_to_beta_queued() {
     play(
         &vegas(counting()).with(|p| p.growth.initial_window = 6),
         "
@@ -63,7 +63,7 @@ fn slow_start_ends_with_what_the_path_holds_and_avoidance_keeps_alpha_to_beta_qu
 }
 
 #[test]
-fn fewer_than_three_samples_a_round_make_it_reno() {
+fn with_fewer_than_three_samples_a_round_it_grows_like_reno() {
     // One ACK acknowledges a whole round: one sample. An acknowledged window grows cwnd by one
     // segment.
     let params = vegas(counting()).with(|p| p.growth.initial_ssthresh = Some(2));
@@ -81,7 +81,7 @@ fn fewer_than_three_samples_a_round_make_it_reno() {
 }
 
 #[test]
-fn without_timestamps_one_timed_segment_a_round_is_enough() {
+fn without_timestamps_one_timed_segment_per_round_is_enough() {
     // ns-2's Vegas: alpha 1, beta 3, growth every other round.
     play(
         &vegas(ns2().with(|p| {
@@ -116,7 +116,7 @@ fn without_timestamps_one_timed_segment_a_round_is_enough() {
 }
 
 #[test]
-fn an_ack_of_what_was_sent_twice_measures_by_its_echo_in_whole_milliseconds() {
+fn the_ack_of_a_retransmission_measures_the_rtt_by_its_echo_in_whole_milliseconds() {
     // tcp_ack_update_rtt passes tcp_rtt_tsopt_us to pkts_acked. The path takes 3.9 ms. The
     // retransmission leaves at 4.05 ms and its ACK arrives at 7.95: 7 - 4 = 3 ms, which is the base
     // RTT from now on. At a cwnd of ten 10 · 0.9/3 = 2.99 segments seem to be queued, the number

@@ -37,7 +37,7 @@ fn the_right_edge_never_moves_left() {
 }
 
 #[test]
-fn a_window_narrower_than_a_segment_lets_one_out() {
+fn a_window_narrower_than_a_segment_permits_one() {
     play(
         &linux().with(|p| {
             p.buffers.receive_buffer = 1000;
@@ -185,7 +185,7 @@ fn pacing_slows_down_in_the_last_round_of_slow_start() {
 }
 
 #[test]
-fn retransmissions_are_paced_as_well_and_the_timer_is_not_held_up() {
+fn retransmissions_are_paced_as_well_and_do_not_delay_the_timer() {
     let params = linux().with(|p| {
         p.growth.pacing = true;
         p.recovery.tlp = false;

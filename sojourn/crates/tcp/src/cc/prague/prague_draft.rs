@@ -212,7 +212,7 @@ mod tests {
 
     /// §2.3.2: alpha is updated once a round trip throughout a connection.
     #[test]
-    fn alpha_tails_away_while_nothing_is_marked() {
+    fn alpha_decays_while_nothing_is_marked() {
         let mut draft = draft();
         (1..=20).for_each(|round| draft.cong_control(&event(20 * round, 0, u64::from(round))));
         let wanted = (0..20).fold(1.0, |alpha, _| alpha * 15.0 / 16.0);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_halves_and_nothing_grows_until_it_is_repaired() {
+    fn a_loss_halves_the_window_and_growth_stops_until_the_recovery_ends() {
         let mut draft = draft();
         let signal = Signal::Loss;
         draft.on_congestion(&Congestion { now: Time::ZERO, signal, inflight: 10 });
@@ -254,7 +254,7 @@ mod tests {
     /// §2.5.1: the pacing rate follows the segments in flight if they are more; it is doubled in
     /// slow start.
     #[test]
-    fn it_is_paced_at_a_window_a_round_trip() {
+    fn it_is_paced_at_one_window_per_round_trip() {
         let mut draft = draft();
         draft.cong_control(&event(1, 0, 10));
         assert_eq!(draft.rate(), Some(2 * 11 * 1448 * 100));

@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn alpha_averages_over_sixteen_windows_and_forgets_no_remainder() {
+    fn alpha_averages_over_sixteen_windows_and_carries_its_remainder() {
         near(&alphas(10, 10, 6), &[0.0625, 0.1211, 0.1760, 0.2275, 0.2758, 0.3211]);
         near(&alphas(10, 1, 3), &[0.00625, 0.0121, 0.0176]);
         near(&alphas(10, 1, 500)[499..], &[0.1]);
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_is_that_of_the_share_of_marks() {
+    fn the_window_follows_from_the_share_of_marks() {
         for (one_in, wanted) in [(4, 6.0), (10, 18.0), (20, 38.0)] {
             let mean = mean_window(one_in);
             assert!((mean / wanted - 1.0).abs() < 0.15, "1 in {one_in}: {mean}, not {wanted}");
@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn below_25_ms_the_window_grows_as_much_less_as_the_square_of_the_rtt() {
+    fn below_25_ms_growth_is_reduced_by_the_square_of_the_rtt() {
         let mut prague = prague();
         prague.rounds = TRANSITION;
         let increases = [5, 10, 25, 80].map(|ms| prague.increase(Some(Span::from_millis(ms))));
@@ -511,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn a_virtual_rtt_of_seconds_and_a_window_of_a_large_path_are_reckoned_exactly() {
+    fn a_virtual_rtt_of_seconds_and_a_large_window_do_not_overflow() {
         let mut prague = prague();
         (prague.virtual_rtt, prague.rounds) = (Span::from_secs(10), TRANSITION);
         assert_eq!(prague.increase(Some(Span::from_secs(5))), ONE / 4);
@@ -536,14 +536,14 @@ mod tests {
     }
 
     #[test]
-    fn a_first_mark_that_comes_alone_ends_slow_start_and_halves() {
+    fn a_first_ack_with_marks_only_ends_slow_start_and_halves_the_window() {
         let prague = first_mark(1);
         assert_eq!((prague.cwnd(), prague.ssthresh()), (9.0, 9.0), "one step of the way to 5");
         assert_eq!(prague.window, 5 * ONE);
     }
 
     #[test]
-    fn a_first_mark_beside_an_unmarked_segment_does_not() {
+    fn a_first_mark_beside_an_unmarked_segment_does_not_end_slow_start() {
         let prague = first_mark(2);
         assert_eq!((prague.cwnd(), prague.ssthresh()), (11.0, f64::INFINITY));
         assert_eq!(prague.window, 11 * ONE);
@@ -559,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_grows_by_a_segment_a_virtual_rtt_however_low_it_is() {
+    fn a_rate_grows_by_a_segment_per_virtual_rtt_however_low_it_is() {
         // 1500 bytes in 25 ms are 60 000 bytes/s, and a second is 4.9 % longer here because of the
         // division by 2^23.
         let event = AckEvent {
@@ -580,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_falls_by_alpha_half_to_100_kbit_s_and_its_window_with_it() {
+    fn a_rate_falls_by_half_of_alpha_to_at_least_100_kbit_s_and_its_window_with_it() {
         let mut slow = slow(100_000);
         slow.alpha = ALPHA_ONE << SHIFT_G;
         slow.reduce();
@@ -593,7 +593,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_paced_above_itself_and_then_below() {
+    fn pacing_alternates_above_and_below_the_rate() {
         let mut slow = slow(128_000);
         let mut paced = |ms: u64| {
             let now = Time(ms * 1_000_000);
@@ -636,7 +636,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_of_small_packets_holds_the_bytes_that_it_held() {
+    fn a_window_has_the_same_bytes_when_packets_become_smaller() {
         let mut prague = prague();
         (prague.saw_ce, prague.by_rate, prague.rounds) = (true, true, TRANSITION);
         (prague.rate, prague.window) = (750 * 2 * 40, 3 * ONE);
@@ -658,7 +658,7 @@ mod tests {
     }
 
     #[test]
-    fn up_to_four_full_segments_the_state_is_a_rate_once_there_were_marks() {
+    fn after_marks_a_window_of_up_to_four_full_segments_is_stored_as_a_rate() {
         let by_rate = |saw_ce, cwnd| {
             let mut prague = prague();
             (prague.saw_ce, prague.cwnd) = (saw_ce, cwnd);
@@ -708,7 +708,7 @@ mod tests {
         }
     }
     #[test]
-    fn alpha_is_updated_25_ms_after_the_last_time_and_no_earlier() {
+    fn alpha_is_updated_at_most_every_25_ms() {
         let updated = |ns| {
             let mut prague = prague();
             (prague.saw_ce, prague.rounds) = (true, TRANSITION);
@@ -755,7 +755,7 @@ mod tests {
         assert_eq!(prague.window * 1049 / 1000 / ONE, 10);
     }
     #[test]
-    fn the_sender_s_window_in_a_recovery_lowers_none_of_its_own() {
+    fn the_sender_s_window_in_a_recovery_does_not_lower_the_control_s_own() {
         let windows = [1.0, 20.0].map(|cwnd| {
             let mut prague = prague();
             prague.set_cwnd(cwnd);
@@ -764,7 +764,7 @@ mod tests {
         assert_eq!(windows, [10, 20]);
     }
     #[test]
-    fn cwnd_is_two_segments_at_least_however_small_the_window() {
+    fn cwnd_is_at_least_two_segments_however_small_the_window() {
         let mut prague = prague();
         (prague.window, prague.cwnd) = (ONE, 3.0);
         prague.step();

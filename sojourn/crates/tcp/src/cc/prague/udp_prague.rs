@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn it_begins_at_100_kbit_s_and_by_a_rate_where_the_rtt_is_shorter_than_a_packet() {
+    fn it_begins_at_100_kbit_s_and_uses_a_rate_at_short_rtts() {
         let udp = udp();
         assert_eq!((udp.rate(), udp.cwnd(), udp.window), (Some(12_500), 2.0, 250.0));
         // A packet of 156 bytes takes 12.48 ms.
@@ -394,7 +394,7 @@ mod tests {
 
     /// In each virtual RTT of 25 ms the rate grows by 1448 bytes per 25 ms.
     #[test]
-    fn a_rate_grows_by_a_packet_a_virtual_rtt() {
+    fn a_rate_grows_by_a_packet_per_virtual_rtt() {
         let mut udp = udp();
         (udp.by_rate, udp.packet) = (true, udp.full_packet);
         let mut segments = 0.0;
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_grows_by_a_packet_and_after_the_wait_by_a_millisecond_of_the_rate() {
+    fn a_window_grows_by_a_packet_or_after_the_wait_by_a_millisecond_of_the_rate() {
         let mut udp = at(10e6);
         let delivered = (udp.window / 1448.0) as u32;
         let mut grown = || {
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_losses_the_wait_comes_back_together() {
+    fn after_two_losses_an_undo_restores_the_wait_before_both() {
         let mut udp = at(1e6);
         udp.wait = 3;
         let lose = |udp: &mut UdpPrague| udp.lose(Reduction { seq: 0, at: Time::ZERO }, VRTT);
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_halves_and_what_it_took_comes_back_once() {
+    fn a_loss_halves_and_an_undo_restores_the_reduction_once() {
         let mut udp = at(1e6);
         udp.wait = 3;
         let lose = Congestion { now: Time::ZERO, signal: Signal::Loss, inflight: 10 };
@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_begins_anew() {
+    fn a_timeout_resets_the_state() {
         let mut udp = at(1e6);
         udp.alpha = 1000;
         let signal = Signal::Timeout;
@@ -517,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_paced_three_percent_above_itself_and_then_below() {
+    fn pacing_alternates_three_percent_above_and_below_the_rate() {
         let mut udp = at(1e6);
         let paces = [0, 12, 13, 25].map(|ms| {
             udp.settle(Time(ms * 1_000_000), RTT, VRTT);
