@@ -3,8 +3,9 @@
 //!
 //! An end that the scenario names is the host of that name. The other ends follow the rule by which
 //! the kernel's guest assigns addresses (engine/kernel/plan/guest_plan.py). Ends at one node are
-//! one host if their delay, jitter, TCP settings and the links on the path to them are the same. A
-//! flow without TCP uses the first host that differs from its own in TCP only.
+//! one host if their delay, jitter, TCP settings and the links on the path to them are the same. An
+//! end without TCP counts as having the TCP settings of the first TCP end with its node, delay and
+//! jitter.
 //!
 //! Flows in a tunnel are one connection between two hosts, the tunnel's ends.
 
@@ -48,7 +49,7 @@ impl TcpSide {
 /// The place of an end without a name: its node, the delay toward it and its packets' jitter.
 type Place<'s> = (&'s str, u64, u64);
 
-/// A host in this rule.
+/// The key of a host: two ends with equal keys are one host.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Address<'s> {
     /// The end of a tunnel at a node.
@@ -82,7 +83,7 @@ fn ends<'s>(flow: &'s FlowSpec, links: &'s [LinkSpec]) -> [End<'s>; 2] {
 /// The hosts of the packets in each direction: 2 i for flow i, and 2 i + 1 for its replies.
 pub fn hosts<'s>(flows: &'s [FlowSpec], links: &'s [LinkSpec]) -> Hosts {
     let ends: Vec<[End<'s>; 2]> = flows.iter().map(|flow| ends(flow, links)).collect();
-    // For each place, the TCP settings whose host is used by flows without TCP.
+    // For each place, the TCP settings that ends without TCP count as having.
     let mut hosting = BTreeMap::new();
     for end in ends.iter().flatten().filter(|end| end.name.is_none() && end.side.is_some()) {
         hosting.entry(end.place).or_insert(end.side);
@@ -114,7 +115,7 @@ pub const NO_TUNNEL: u8 = 0;
 pub struct Tunnels(Box<[u8]>);
 
 impl Tunnels {
-    /// Numbers them in the order of the flows.
+    /// Numbers the tunnels in the order of the flows.
     pub fn new(flows: &[FlowSpec]) -> Tunnels {
         if flows.iter().all(|flow| flow.tunnel.is_none()) {
             return Tunnels(Box::default());
@@ -208,7 +209,8 @@ mod tests {
         };
         let far = FlowSpec { back_extra_ns: 99, ..named("home/a") };
         let numbers = of(&[named("home/a"), far, up(named("home/a")), named("home/b")]);
-        // Packets down are for the host, and its replies come from it.
+        // Each of these directions starts at the host at home: the replies to packets down, and the
+        // packets up.
         let at_home: Vec<u32> =
             [1, 3, 4, 7].iter().map(|&direction| numbers[direction][0]).collect();
         assert_eq!(at_home[..3], [at_home[0]; 3]);
@@ -219,7 +221,7 @@ mod tests {
                 [numbers[back][1], numbers[back][0]]
             );
         }
-        assert_ne!(numbers[0][0], numbers[2][0], "servers at different distances are two");
+        assert_ne!(numbers[0][0], numbers[2][0], "servers at different distances are two hosts");
     }
 
     #[test]
@@ -230,7 +232,7 @@ mod tests {
         let late = FlowSpec { jitter_ns: 7, ..plain() };
         let numbers = of(&[up(flow(ping)), plain(), plain(), marked, late, up(plain())]);
         let at_home = [numbers[0][0], numbers[2][1], numbers[4][1], numbers[6][1], numbers[8][1]];
-        assert_eq!(at_home[..3], [at_home[0]; 3], "a ping is a guest at the first TCP's host");
+        assert_eq!(at_home[..3], [at_home[0]; 3], "a ping has the host of the first TCP flow");
         assert_ne!(at_home[3], at_home[0]);
         assert_ne!(at_home[4], at_home[0]);
         assert_eq!(numbers[10], [numbers[2][1], numbers[2][0]]);

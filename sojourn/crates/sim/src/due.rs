@@ -44,7 +44,7 @@ impl Due {
         self.at[part]
     }
 
-    /// An event at this part is due at `at`, perhaps sooner than the one known.
+    /// An event at this part is due at `at`. If an earlier one is known, nothing changes.
     #[inline]
     pub fn hasten(&mut self, part: usize, at: Time) {
         self.at[part] = self.at[part].min(at);
@@ -52,13 +52,13 @@ impl Due {
         *block = (*block).min(at);
     }
 
-    /// No event at this part is due before `at`; `settle` its block afterwards.
+    /// The next event at this part is due at `at`. Call `settle` for its block afterwards.
     #[inline]
     pub fn set(&mut self, part: usize, at: Time) {
         self.at[part] = at;
     }
 
-    /// The times of these parts, all of a block, have been set.
+    /// Updates the earliest time of a block after `set`; `parts` are all parts of the block.
     #[inline]
     pub fn settle(&mut self, block: usize, parts: Range<usize>) {
         self.blocks[block] = earliest(&self.at[parts]);

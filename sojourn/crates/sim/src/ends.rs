@@ -74,15 +74,15 @@ impl TcpHeaders<'_> {
         self.stream_bytes.map_or(at, |end| at.min(end))
     }
 
-    /// The same in the other direction's stream.
+    /// The offset of a segment's first byte in the other direction's stream.
     pub fn other_byte(&self, segment: u32) -> u64 {
         self.other.map_or(0, |sender| sender.first_byte(segment))
     }
 }
 
 impl<'a> TcpHeaders<'a> {
-    /// Those of a connection with data both ways, for a packet with the data of `sender`, or an ACK
-    /// of these.
+    /// The headers of a connection with data both ways. The packet carries or acknowledges data of
+    /// the first of `senders`.
     pub fn both_ways(params: &TcpParams, receiver: &Receiver, senders: [&'a Sender; 2]) -> Self {
         let [sender, other] = senders;
         TcpHeaders {

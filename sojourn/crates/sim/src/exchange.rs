@@ -2,8 +2,8 @@
 //!
 //! The client, a flow's far end, connects and writes a request. When the whole request has arrived,
 //! the server, its source, writes the answer. When the whole answer has arrived, the client pauses
-//! and writes the next request. A request's time begins with the client's write, the first one's
-//! with the SYN, and ends when the client has the whole answer.
+//! and writes the next request. A request's time begins when the client writes it; the first one's
+//! begins with the SYN. It ends when the client has the whole answer.
 //!
 //! An application acts at the instant at which its last byte arrives, after its kernel has
 //! acknowledged it. Sizes and pauses are drawn in the order in which they are needed: request,
@@ -63,8 +63,8 @@ struct Answering {
 
 impl Exchange {
     /// A connection whose first request is at `start`; requests begin before `stop`. `draws` are
-    /// the laws of the requests' bytes, the answers' bytes and the pauses. The random streams are
-    /// that of the applications and that of the congestion controls.
+    /// the laws of the requests' bytes, the answers' bytes and the pauses. The first random stream
+    /// is the applications', the second the congestion controls'.
     pub fn new(
         tcp: &TcpParams,
         draws: [&Draw; 3],

@@ -1,9 +1,8 @@
 //! The headers of packets, as rows of the table `headers`.
 //!
 //! The model counts segments; headers count bytes. A connection's SYN has number 0, and its first
-//! byte of data 1, whether it began with a handshake or not. Where data flow in one direction, a data
-//! segment acknowledges only the SYN of the other side. Timestamps count ms from the start of the
-//! run.
+//! byte of data 1, with or without a handshake. Where data flow in one direction, a data segment
+//! acknowledges only the SYN of the other side. Timestamps count ms from the start of the run.
 
 use crate::ends::TcpHeaders;
 use crate::host::Host;
@@ -26,7 +25,7 @@ const PSH: u32 = 0x08;
 const SYN: u32 = 0x02;
 /// CWR and ECE of a SYN that requests ECN (RFC 3168, section 6.1.1).
 const REQUESTS_ECN: u32 = 0xc0;
-/// The position of AE, CWR and ECE, and the bit of CWR.
+/// The position of ACE (AE, CWR and ECE) among the flags, and the bit of CWR.
 const ACE_SHIFT: u32 = 6;
 const CWR: u32 = 0x80;
 

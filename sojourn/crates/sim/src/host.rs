@@ -37,7 +37,7 @@ pub struct Host {
     ends: Ends,
     start: Time,
     stop: Time,
-    /// The next write of a paced application, at the latest `stop`.
+    /// The time of a paced application's next write, or `stop` if that is earlier.
     due: Time,
     started: bool,
     stopped: bool,
@@ -47,7 +47,7 @@ pub struct Host {
     pub longest: Option<Span>,
     pub transfers: Vec<Transfer>,
     pub probes: Vec<Probe>,
-    /// Datagrams that a wire has doubled and of which one copy has arrived.
+    /// Datagrams that a wire has doubled: one copy has arrived, the other has not.
     twins: BTreeSet<u32>,
 }
 
@@ -224,7 +224,7 @@ impl Host {
             // A stopped TCP source still retransmits outstanding data; the other sources are
             // silent.
             _ if self.stopped => Time::NEVER,
-            Ends::Requests(_) => unreachable!("its ends have their own loops"),
+            Ends::Requests(_) => unreachable!("the ends of an exchange have their own loops"),
             Ends::Udp { next, .. } | Ends::Ping { next, .. } | Ends::Video { next, .. } => *next,
         };
         if self.stopped { own } else { own.min(self.due) }
@@ -254,7 +254,7 @@ impl Host {
                 }
                 tcp.pump(self.envelope, now, &mut self.counters, path);
             }
-            Ends::Requests(_) => unreachable!("its ends have their own loops"),
+            Ends::Requests(_) => unreachable!("the ends of an exchange have their own loops"),
             _ if self.stopped => {}
             Ends::Udp { source, packet_bytes, next, seq } => {
                 if *next <= now {
@@ -293,8 +293,8 @@ impl Host {
         }
     }
 
-    /// Whether each end has a loop of its own: `move_client` and `move_server` replace
-    /// `move_far_end` and `move_source`, whose loops stay small without them.
+    /// Whether the flow is an exchange. Then `move_client` and `move_server` replace `move_far_end`
+    /// and `move_source`, so that the loops of the latter two stay small.
     #[inline]
     pub fn is_exchange(&self) -> bool {
         matches!(self.ends, Ends::Requests(_))
@@ -468,8 +468,8 @@ impl Host {
         }
     }
 
-    /// Common parts of the headers of the packets of a packet's connection; `None`: the flow is not
-    /// TCP.
+    /// Common parts of the headers of the connection to which a packet belongs; `None`: the flow is
+    /// not TCP.
     pub fn tcp_headers(&self, packet: &Parcel) -> Option<TcpHeaders<'_>> {
         let tcp = match &self.ends {
             Ends::Tcp(tcp) => tcp,

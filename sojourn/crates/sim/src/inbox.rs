@@ -31,7 +31,8 @@ pub struct Inbox {
     ends: Vec<u32>,
 }
 
-/// The packet pushed before is from the same host at the same instant, so no lot is drawn.
+/// A flag of a key: the packet pushed before it is from the same host at the same instant, so this
+/// packet draws no lot.
 const FOLLOWS: u64 = 1 << 31;
 const NODE: u64 = FOLLOWS - 1;
 const NOTHING: u64 = u64::MAX;
@@ -73,9 +74,9 @@ impl Inbox {
         before.is_none()
     }
 
-    /// Puts the packets in order of time and sender. Among packets of one sender at one instant a
-    /// lot decides. Each `host` (of a packet's node) draws a new lot at each instant. Packets of
-    /// one host keep the order in which they were pushed.
+    /// Puts the packets in order of time and kind of sender. Lots decide among packets of one kind
+    /// at one instant: each host draws a new lot at each instant. Packets of one host keep the
+    /// order in which they were pushed. `host` gives the host of a node's packet.
     #[inline]
     pub fn put_in_order(&mut self, began: Time, host: impl Fn(u32) -> u32) {
         if self.unordered {

@@ -6,12 +6,12 @@
 //! it, in order. `net::Lookahead` computes the length of a window. A host's state stays in the
 //! processor's cache for all packets of a window, and only packets that meet at a link are sorted.
 //!
-//! Order at one instant: flows are sampled. A host's timers expire, then its packets arrive. A link
-//! enqueues arriving packets: from wires, then from TCP, then from programs. A lot decides the
-//! order among several hosts, a new lot at each instant, so that no host is always first. Then the
-//! link dequeues. Queues are sampled. Events that another event causes at the same instant, over a
-//! path without delay, happen in a further pass over hosts and links. `plain`, in tests, is the
-//! same simulator with a list of events.
+//! The order at one instant is this. Flows are sampled. A host's timers expire, then its packets
+//! arrive. A link enqueues arriving packets: from wires, then from TCP, then from programs. A lot
+//! decides the order among several hosts, a new lot at each instant, so that no host is always
+//! first. Then the link dequeues. Queues are sampled. Events that another event causes at the same
+//! instant, over a path without delay, happen in a further pass over hosts and links. `plain`, in
+//! tests, is the same simulator with a list of events.
 //!
 //! Each random quantity has its own stream, named after the thing that it belongs to.
 //!
@@ -91,7 +91,8 @@ struct Leaves {
     counted: Time,
 }
 
-/// Links of leaves follow after this time at the latest, ns: what they have ahead stays small.
+/// A leaf's link lags behind its leaf by at most about this time, ns, so that a leaf stores few
+/// packets that its link has not seen.
 const LEAVES_FOLLOW: u64 = 1 << 28;
 
 /// The times of the next samples. The last samples are taken at the end.
@@ -159,7 +160,7 @@ impl Sim {
     ///
     /// # Panics
     ///
-    /// If a path names a link that is not there.
+    /// If a path names a link that does not exist.
     pub fn new(scenario: &Scenario) -> Sim {
         let links = scenario.links.len() as u32;
         let mut named = scenario.flows.iter().flat_map(|flow| flow.path.iter().chain(&flow.back));

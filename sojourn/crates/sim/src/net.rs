@@ -26,8 +26,8 @@ struct Route {
     extra: Span,
     /// The kind of sender.
     sender: Sender,
-    /// The random delay with which packets leave their host, and the lane to the first link in
-    /// which they wait for that delay.
+    /// The random delay with which packets leave their host, and the lane to the first link, in
+    /// which they wait until that delay is over.
     jitter: Option<Box<(Jitter, u32)>>,
 }
 
@@ -70,7 +70,7 @@ pub struct Net {
     lanes_to: Vec<Vec<u32>>,
     /// Steps of links' rates so far.
     pub rate_steps: u64,
-    /// The leaves, which pass packets without a turn of their own.
+    /// The leaves. A leaf computes a packet's arrival at once, without a turn in the window.
     pub leaves: Vec<Leaf<Slip>>,
     /// The leaf of each link; NO_LEAF.
     leaf_of: Vec<u32>,
@@ -201,7 +201,7 @@ impl Net {
         self.arrive_at_host(node, flow, at + extra);
     }
 
-    /// A packet has left a link and has only propagation ahead, or it continues to the next link.
+    /// A packet has left a link. It continues to the next link, or by propagation to its host.
     #[inline(always)]
     pub fn cross(&mut self, node: u32, flow: u32, ds: DsField, arrives: Time) {
         let route = &self.routes[flow as usize];

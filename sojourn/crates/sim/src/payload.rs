@@ -21,7 +21,7 @@ pub struct Parcel {
     /// of 2^scale bytes.
     pub window: u32,
     /// ACK: index of its blocks and its one-way delay in the pool; `NO_SACK` if it has neither.
-    /// Data: the same of the acknowledgement that it carries, if data flow both ways.
+    /// Data: the index of the acknowledgement that it carries, if data flow both ways.
     pub sack: u32,
     /// The direction: even from the source, odd back to it.
     pub flow: u32,
@@ -60,7 +60,7 @@ pub mod kind {
     pub const PING: u8 = 3;
     /// Echo reply.
     pub const PONG: u8 = 4;
-    /// The bits above the kind.
+    /// The bits of the kind; the flags are above them.
     pub const MASK: u8 = 0x07;
     /// DATA: without timestamps.
     pub const UNTIMED: u8 = 0x08;

@@ -44,10 +44,10 @@ type Key = (Time, u32, Turn, Step, u64);
 struct Plain<'a> {
     scenario: &'a Scenario,
     sim: Sim,
-    /// Events; one with a packet has the packet's place.
+    /// The events. An event with a packet has the packet's index in `packets`.
     events: BinaryHeap<Reverse<(Key, Option<usize>)>>,
     packets: Vec<Parcel>,
-    /// Free places of packets.
+    /// Free entries of `packets`.
     free: Vec<usize>,
     entered: u64,
     /// The last time entered for each waiting part: the same time is not entered twice.
@@ -56,8 +56,8 @@ struct Plain<'a> {
     now: (Time, u32, Turn),
     places: Vec<u32>,
     jitters: Vec<Option<Jitter>>,
-    /// Numbers of wires between links, and of the ways by which late packets of a direction reach
-    /// their first link, by start and link.
+    /// A number for each wire between two links, and for each way of a direction's late packets to
+    /// their first link. The key is the start of the way and the link to which it leads.
     ways: BTreeMap<(Origin, u32), u64>,
 }
 
@@ -263,7 +263,7 @@ impl<'a> Plain<'a> {
         }
         let mut again = None;
         for (outcome, at) in events.0 {
-            assert!(at == now || at == Time::NEVER, "it was called in time");
+            assert!(at == now || at == Time::NEVER, "a link was called late");
             match outcome {
                 Outcome::Doubled(arrives) => again = Some(arrives),
                 Outcome::Departed(departure) => self.departed(index, departure, again.take()),
@@ -401,7 +401,8 @@ use common::{MS, bulk, flow, link, reno};
 use proptest::prelude::*;
 use qdisc::{Params, TbfLinkLayer, TbfParams};
 
-/// The first column that differs, except the engine's own. Text compares not-a-number as equal.
+/// The first column that differs, except the engine's own. Columns are compared as text, in which
+/// NaN equals NaN.
 fn difference(left: &[Table], right: &[Table]) -> Option<String> {
     let tables = left.iter().zip(right).filter(|(table, _)| table.name != "engine");
     let mut columns =
@@ -412,8 +413,8 @@ fn difference(left: &[Table], right: &[Table]) -> Option<String> {
     })
 }
 
-/// Half of the scenarios record no packets: then the packets of a link on which none meet are not
-/// put in order.
+/// Half of the scenarios record no packets. Without a record, the simulator need not sort the
+/// packets of a link on which no two meet.
 fn recorded_or_not(mut scenario: Scenario) -> Scenario {
     scenario.record.packets = scenario.seed.is_multiple_of(2);
     scenario.record.headers = scenario.record.packets;
@@ -490,12 +491,12 @@ fn the_backlog_of_a_leaf_is_seen_while_the_simulation_runs() {
     let mut most = 0;
     while !sim.run(1) {
         let now = sim.now();
-        let leaf = sim.backlogs().nth(2).expect("it is there");
+        let leaf = sim.backlogs().nth(2).expect("there is a third link");
         // The link has seen all packets before now.
         assert!(sim.leaves.counted >= now);
         most = most.max(leaf.packets);
     }
-    assert!(most > 2, "the first window waits there: {most}");
+    assert!(most > 2, "the first window waits at the access link: {most}");
 }
 
 /// A link without a rate sends at once, but its discipline may hold packets back, and then their

@@ -92,13 +92,14 @@ mod tests {
     #[test]
     fn it_pauses_when_its_buffer_is_full() {
         let mut player = player();
-        // 4 s are fetched, then 7 s, of at most 12 s: there is room for another 4 s, and then for
-        // none.
+        // After the first segment 4 s are fetched ahead, after the second 7 s. At most 12 s may be,
+        // so another segment of 4 s has room each time.
         assert_eq!(player.fetched(500_000, Time(0), Time(S)), Time(S));
         assert_eq!(player.fetched(500_000, Time(S), Time(2 * S)), Time(2 * S));
-        // 10 s are fetched: it waits until 8 s are left.
+        // After the third 10 s are fetched ahead: the player waits until 8 s are left.
         assert_eq!(player.fetched(500_000, Time(2 * S), Time(3 * S)), Time(5 * S));
-        // It plays meanwhile, and played time does not count twice.
+        // The fourth takes 35 s. Meanwhile the player has played all, so it requests another at
+        // once.
         assert_eq!(player.fetched(500_000, Time(5 * S), Time(40 * S)), Time(40 * S));
     }
 }

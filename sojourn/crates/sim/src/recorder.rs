@@ -110,7 +110,7 @@ struct RingRecord {
     limit_bytes: Option<u64>,
 }
 
-/// Everything that only grows, at one time.
+/// The counters that only grow, at one time.
 #[derive(Clone, Copy, Default)]
 struct Totals {
     arrived_packets: u64,

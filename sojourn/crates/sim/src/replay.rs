@@ -117,7 +117,7 @@ impl ReplayHints for Recorded {
     }
 }
 
-/// The width of an instant of a recording.
+/// Recorded events within this time count as one instant.
 const GRAIN: Span = Span::from_micros(2);
 
 /// The result for a packet.
@@ -138,8 +138,8 @@ pub struct Decision {
     /// On arrival the discipline's average (RED: bytes), or its probability; on departure its count
     /// (CoDel); NaN without any of these.
     pub state: f64,
-    /// The probability with which a discipline that draws drops or marks this packet, given that
-    /// all packets since the last drop or mark passed; NaN for other disciplines.
+    /// If the discipline draws random numbers: the probability that it drops or marks this packet,
+    /// given that all packets since the last drop or mark passed. NaN for other disciplines.
     pub chance: f64,
     /// Whether the draw was a drop or mark; `None`: the recording decided.
     pub drew: Option<bool>,
@@ -548,8 +548,9 @@ mod tests {
             left.iter().map(|pair| pair.1).collect::<Vec<_>>()
         };
         let (low, high) = (0x7fff_ffff, 0x8000_0000);
-        // The first two packets bypass the queues. The queues contain 1 1 3 3 and 2 2, two packets
-        // a turn; or all are in one.
+        // The first two packets bypass the queues. With two hashes one queue contains 1 1 3 3 and
+        // the other 2 2, and each sends two packets a turn. With one hash all packets are in one
+        // queue.
         assert_eq!(order([low, low, high, low]), [0, 0, 1, 1, 2, 2, 3, 3]);
         assert_eq!(order([low; 4]), [0, 0, 1, 1, 3, 3, 2, 2]);
     }

@@ -130,8 +130,8 @@ pub struct LinkSpec<Q = Params> {
     /// Whether it has rows in the table `queue`. A host's own access link has none, since there may
     /// be thousands.
     pub sampled: bool,
-    /// A link that becomes free dequeues before other events of that instant, as in ns-2. It
-    /// follows from the profiles of the flows' hosts.
+    /// Whether the link, when it becomes free, dequeues before all other events of that instant, as
+    /// in ns-2. The profiles of the flows' hosts decide this.
     #[serde(skip)]
     pub asks_at_once: bool,
 }
@@ -400,7 +400,7 @@ impl<T> Traffic<T> {
         }
     }
 
-    /// Its endpoints for changes, if it is TCP.
+    /// Its endpoints, mutable, if it is TCP.
     pub fn tcp_mut(&mut self) -> Option<&mut T> {
         match self {
             Traffic::Bulk { tcp, .. }
@@ -481,7 +481,7 @@ impl<T: AsRef<TcpParams>> Traffic<T> {
             Traffic::Capture { packets, .. } => {
                 (packets.iter().map(|(_, size)| *size).max().unwrap_or(RTP_HEADERS + 1), None)
             }
-            // As of TCP with timestamps, whose RTT samples the tables have.
+            // Counted as TCP with timestamps: the tables have the RTT samples of the programs' TCP.
             Traffic::Program => (tcp::params::MTU, Some(PROGRAM_ACK_BYTES)),
         }
     }

@@ -62,8 +62,9 @@ fn poisson_arrivals_wait_as_m_d_1_says() {
 
 /// One Reno flow over a buffer of B packets on a path of P packets: the window climbs by one each
 /// RTT from W/2 to W = P + B and falls again. So once B >= P the link never idles, and one packet
-/// is lost each cycle. With the queue q = w - P and RTT w/μ the time at window w is proportional to
-/// w; the mean queue over time is the mean of (w - P) weighted by w over [W/2, W]: 7/9 W - P.
+/// is lost each cycle. At window w the queue is w - P and the RTT is w/μ, so the time at w is
+/// proportional to w. The mean queue over time is the mean of w - P over [W/2, W], weighted by w:
+/// 7/9 W - P.
 #[test]
 fn one_reno_flow_draws_the_sawtooth() {
     let packet_bits = 1500.0 * 8.0;
@@ -82,9 +83,9 @@ fn one_reno_flow_draws_the_sawtooth() {
     let top = path + buffer as f64;
     let sojourn =
         tables.of("links", "sojourn_sum_ns", 0) / tables.of("links", "sent_packets", 0) * 1e-9;
-    // Per packet rather than per time: packets leave at a constant rate, so the mean is the same.
-    // The queue excludes the packet in transmission; an arriving packet waits for the rest of it,
-    // too.
+    // This mean is over packets, not over time. Packets leave at a constant rate, so both are the
+    // same. The queue excludes the packet in transmission; an arriving packet waits for the rest of
+    // it, too.
     let expected = (7.0 / 9.0 * top - path) * packet_bits / rate as f64;
     assert!(
         (sojourn / expected - 1.0).abs() < 0.04,
@@ -125,8 +126,8 @@ fn reno_s_throughput_goes_with_the_root_of_the_loss() {
 /// its last bytes.
 #[test]
 fn a_short_transfer_completes_in_the_round_trips_of_slow_start() {
-    // 10 + 20 + 20 of 50 segments: two RTTs until the third burst leaves, one more until its last
-    // ACK is back.
+    // The 50 segments leave in bursts of 10, 20 and 20. The third burst leaves after two RTTs, and
+    // its last ACK is back one RTT later.
     let traffic = Traffic::Bulk { bytes: Some(50 * 1448), pace: None, tcp: reno() };
     let links =
         vec![link("down", 1_000_000_000, 50 * MS, pfifo(1000)), link("up", 0, 50 * MS, pfifo(1))];
@@ -152,7 +153,7 @@ fn a_page_ends_when_all_its_connections_have_ended() {
         vec![link("down", 1_000_000_000, 50 * MS, pfifo(1000)), link("up", 0, 50 * MS, pfifo(1))];
     let flows = flows.map(|each| FlowSpec { group: 0, ..each }).collect();
     let tables = run(&scenario(5 * S, links, flows));
-    // 300 ms and 1 s, over and over: 0, 1.3, 2.6, 3.9 s.
+    // A page takes 300 ms and the pause 1 s, so pages begin at 0, 1.3, 2.6 and 3.9 s.
     for page in 0..4 {
         let at = |column: &str| tables.of("transfers", column, page) * 1e-6;
         let (start, took) = (at("start_ns"), at("end_ns") - at("start_ns"));
@@ -197,7 +198,7 @@ fn overload_fills_the_buffer_and_loses_the_excess() {
     let loss = tables.of("links", "dropped_packets", 0) / tables.of("links", "arrived_packets", 0);
     assert!((loss - 0.5).abs() < 0.001, "{loss}");
     let sojourn_ms = tables.of("links", "sojourn_max_ns", 0) * 1e-6;
-    // 49 or 50 packets of 1.2 ms before it and the rest of the one in transmission.
+    // A packet waits for 49 packets of 1.2 ms and for the rest of the one in transmission.
     assert!((58.8..=60.0).contains(&sojourn_ms), "{sojourn_ms}");
 }
 
@@ -283,8 +284,8 @@ fn waits(tables: &Tables, ping: usize) -> Vec<f64> {
     rtts.iter().map(|&rtt| if rtt < 0.0 { -1.0 } else { (rtt - idle) * 1e-6 }).collect()
 }
 
-/// pfifo_fast: best effort passes bulk traffic with the throughput bit; it waits at most for the
-/// packet in transmission.
+/// In pfifo_fast best effort passes bulk traffic with the throughput bit. A ping waits at most for
+/// the packet in transmission.
 #[test]
 fn a_ping_passes_a_full_lower_band_within_one_transmission() {
     let tables = ping_beside_overload(PfifoFastVariant::Linux, DsField::BEST_EFFORT);
@@ -296,12 +297,13 @@ fn a_ping_passes_a_full_lower_band_within_one_transmission() {
     );
     assert!(
         waits.iter().any(|&wait| wait > PACKET_MS / 2.0),
-        "they do meet packets in transmission"
+        "some pings meet a packet in transmission"
     );
 }
 
-/// In one band all packets wait alike: for 99 packets and the rest of the one in transmission. Up
-/// to 16 fewer wait while freed places are not yet returned, or there is no room.
+/// In one band all packets wait alike: for up to 99 packets and the rest of the one in
+/// transmission. The band frees the places of departed packets in batches of 16, so up to 16 fewer
+/// may wait.
 #[test]
 fn a_ping_in_the_same_band_waits_like_all() {
     let waits = waits(&ping_beside_overload(PfifoFastVariant::Linux, THROUGHPUT), 1);
@@ -313,8 +315,8 @@ fn a_ping_in_the_same_band_waits_like_all() {
     );
 }
 
-/// Before Linux 4.16 the bands shared the limit: an enqueued ping is as quick, but bulk traffic
-/// leaves no room for it.
+/// Before Linux 4.16 the bands shared the limit. A ping that is enqueued is as quick as with
+/// separate limits, but bulk traffic often leaves no room for it.
 #[test]
 fn a_shared_limit_drops_pings_that_would_pass() {
     let waits = waits(&ping_beside_overload(PfifoFastVariant::Shared, DsField::BEST_EFFORT), 1);

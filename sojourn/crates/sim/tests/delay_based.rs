@@ -1,6 +1,6 @@
 //! The delay-based congestion controls over a whole simulated path: Vegas keeps alpha to beta
-//! segments queued, LEDBAT a queue of its target. LEDBAT yields to a flow that fills the queue, and
-//! cannot if an AQM keeps the queue short.
+//! segments queued, LEDBAT a queue of its target. LEDBAT yields to a flow that fills the queue, but
+//! it cannot where an AQM keeps the queue short.
 
 mod common;
 
@@ -54,8 +54,8 @@ p.growth.vegas_alpha = alpha;
 p.growth.vegas_beta = alpha + more;
 });
         let tables = over(mbps * 1_000_000, pfifo(5000), 180, vec![flow("vegas", bulk(params))]);
-        // A segment of 1500 bytes takes 12/mbps ms; a part of a segment that counts as queued is in
-        // transmission. Linux counts cwnd · queueing/base_rtt.
+        // A segment of 1500 bytes takes 12/mbps ms. Linux counts cwnd · queueing/base_rtt segments
+        // as queued. Up to one of these is in transmission, not in the queue.
         let segment = 12.0 / mbps as f64;
         let queueing = sojourn_ms(&tables);
         let queued = queueing / segment * (50.0 + segment + queueing) / (50.0 + segment);
@@ -107,9 +107,9 @@ fn an_aqm_takes_ledbats_low_priority_away() {
 
 #[test]
 fn traffic_on_the_return_path_does_not_slow_ledbat_down() {
-    // ACKs wait behind more than 100 ms of other data. LEDBAT uses only the delay of the path out;
-    // by the round trip it would be far above its target, and stay at two segments. Bursts of ACKs
-    // cause bursts of segments, hence less than the whole link.
+    // ACKs wait behind more than 100 ms of other data. LEDBAT uses only the delay of the path out.
+    // If it used the round trip, it would be far above its target and stay at two segments. Bursts
+    // of ACKs cause bursts of segments, so the flow uses less than the whole link.
     let mut flows =
         vec![flow("ledbat", bulk(ledbat(100))), flow("back", bulk(tcp(CongestionKind::Cubic)))];
     (flows[1].path, flows[1].back) = (vec![1], vec![0]);

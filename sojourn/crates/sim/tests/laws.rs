@@ -109,7 +109,7 @@ proptest! {
         }
         for link in &mut scenario.links {
             if let Params::Fq(fq) = &mut link.qdisc {
-                // At a byte a second a minute is too short.
+                // At a rate below 1 Mbit/s a minute may be too short for all packets.
                 fq.maxrate = fq.maxrate.filter(|bps| *bps >= 1_000_000);
             }
         }
@@ -212,7 +212,7 @@ fn a_billion_times_slower(mut scenario: Scenario) -> Scenario {
         match &mut flow.traffic {
             Traffic::Udp { bps, .. } => *bps /= SLOWER,
             Traffic::Ping { interval_ns, .. } => slow(interval_ns),
-            _ => unreachable!("no time but these scales"),
+            _ => unreachable!("traffic of this kind is not scaled"),
         }
     }
     scenario
@@ -222,7 +222,8 @@ fn a_billion_times_slower(mut scenario: Scenario) -> Scenario {
 #[test]
 fn ten_years_are_a_third_of_a_second_a_billion_times_slower() {
     const GBIT: u64 = 1_000_000_000;
-    // Not a shaper, whose tokens are ns at any rate, and whose debt is at most a minute.
+    // The link has no shaper, since a shaper does not scale: its tokens are ns at any rate, and its
+    // debt is at most a minute.
     let ring = RingParams { descriptors: 200, bql: false, coalesce_ns: 5000 };
     for ring in [None, Some(ring)] {
         let down = LinkSpec { ring, ..link("down", GBIT, 1000, common::pfifo(850)) };

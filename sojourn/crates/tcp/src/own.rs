@@ -43,7 +43,8 @@ impl fmt::Debug for OwnControlCode {
     }
 }
 
-/// Compiled code follows from the source, so two values are always equal.
+/// Two values are always equal: compiled code follows from the source, and `OwnControl` compares
+/// the source.
 impl PartialEq for OwnControlCode {
     fn eq(&self, _other: &OwnControlCode) -> bool {
         true

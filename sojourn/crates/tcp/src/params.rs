@@ -160,8 +160,8 @@ pub struct Growth {
     /// An upper bound of cwnd in segments (ns-2's `window_`). With `None` only the receive window
     /// bounds cwnd.
     pub max_window: Option<u32>,
-    /// After an RTO without sending, cwnd is halved for each RTO that passed, down to the initial
-    /// window (RFC 2861, RFC 5681 §4.1; Linux's sysctl of this name).
+    /// If nothing is sent for longer than an RTO, cwnd is halved for each RTO that passed, down to
+    /// the initial window (RFC 2861, RFC 5681 §4.1; Linux's sysctl of this name).
     pub slow_start_after_idle: bool,
     /// Segments are paced, at 2 × cwnd/srtt below half of ssthresh and 1.2 × above (Linux).
     pub pacing: bool,
@@ -438,7 +438,7 @@ impl TcpParams {
             receive_buffer: 131_072,
             receive_buffer_max: 6_291_456,
             right_sizing: RightSizing::Linux612,
-            // 1448 of the 2280 bytes of a full segment are data, in parts of 256.
+            // A full segment takes 2280 bytes, of which 1448 are data: 162/256, rounded down.
             receive_window_fraction: 162.0 / 256.0,
         },
     };

@@ -16,10 +16,10 @@
 //! Sources: RFC 5681 §4.2 (delayed ACKs), RFC 2018 (SACK), RFC 2883 (DSACK), RFC 7323 §4.3
 //! (TS.Recent), RFC 3168 §6.1.3 (ECE); Linux net/ipv4/tcp_input.c, whose functions the comments
 //! name. Deviations: data beyond the offered window is accepted. At an end that sends no data the
-//! handshake's RTT replaces Linux's srtt. Without a handshake, compressed SACKs use twice the least one-way delay, and all
-//! other uses take the least delay plus that of the first segment. A compressed SACK leaves
-//! tcp_comp_sack_slack_ns late. Linux allows its timer no more than that, and on an idle machine
-//! the timer is that late.
+//! handshake's RTT replaces Linux's srtt. Without a handshake, compressed SACKs use twice the least
+//! one-way delay, and all other uses take the least delay plus that of the first segment. A
+//! compressed SACK leaves tcp_comp_sack_slack_ns late. Linux allows its timer no more than that,
+//! and on an idle machine the timer is that late.
 
 mod accurate;
 mod exact;
@@ -184,7 +184,7 @@ impl Receiver {
     /// ```
     #[inline(always)]
     pub fn on_segment(&mut self, segment: &Segment, now: Time) -> Option<AckSegment> {
-        // What is rare gets a copy: a segment to which nothing refers needs no memory.
+        // Rare segments are copied. A segment to which nothing refers can stay in registers.
         if segment.len == 0 || matches!(self.pending, Pending::SynAck { .. }) {
             let segment = *segment;
             if segment.syn {

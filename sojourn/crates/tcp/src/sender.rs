@@ -58,7 +58,7 @@ struct AckNews {
     echo: Time,
     /// The ACK reports marks.
     ece: bool,
-    /// The ACK delivers a segment from before the last reduction that was sent only once
+    /// The ACK delivers a segment that was sent only once, before the last reduction
     /// (FLAG_ORIG_SACK_ACKED).
     original: bool,
     /// The ACK SACKs something new, or without SACK is a duplicate.
@@ -430,7 +430,7 @@ impl Sender {
             || self.settings.exact
             || self.rate.is_some();
         if amiss {
-            // A copy: an ACK to which nothing refers needs no memory.
+            // A copy: an ACK to which nothing refers can stay in registers.
             let ack = *ack;
             return self.on_ack_amiss(&ack, now);
         }

@@ -13,9 +13,9 @@
 //! refuses (SOCK_NOSPACE) does it wait until the socket is writable.
 //!
 //! sndbuf grows with cwnd: twice the memory of cwnd segments (BBR: three times). PSH is set on the
-//! last segment written before the socket is full. It is also set on each segment more than half of
-//! the largest window beyond the last PSH (forced_push). The end of an earlier write has no PSH,
-//! because the next write fills the same segment.
+//! last segment written before the socket is full. It is also set on each segment that lies more
+//! than half of the largest window beyond the last PSH (forced_push). The end of an earlier write
+//! has no PSH, because the next write fills the same segment.
 //!
 //! Source: Linux net/ipv4/tcp.c (tcp_sendmsg_locked, forced_push), tcp_input.c (tcp_sndbuf_expand),
 //! include/net/sock.h (sk_stream_is_writeable). Deviations: tcp_wmem's maximum does not bound the
@@ -163,8 +163,8 @@ impl Writer {
         self.cold.no_space
     }
 
-    /// An application that waits for its socket begins to write below half of the unsent data at
-    /// which a socket refuses more (tcp_stream_memory_free).
+    /// An application that waits for its socket writes again once the unsent data is below half of
+    /// the amount at which the socket refuses more (tcp_stream_memory_free).
     fn set_no_space(&mut self, no_space: bool) {
         (self.cold.no_space, self.cold.check_space) = (no_space, false);
         if self.cold.paced {
@@ -273,8 +273,9 @@ impl Writer {
         self.cold.pushed_seq = u64::from(seq + 1) * self.cold.mss;
     }
 
-    /// The writes of a paced application, up to `until`: whole segments, at most W bytes each. Its
-    /// last segment has PSH, unless the socket refused a part of the write and the rest had left.
+    /// The writes of a paced application, up to `until`: whole segments, at most W bytes each. The
+    /// last segment of each write has PSH, unless the socket refused a part of the write and the
+    /// rest had left.
     #[cold]
     fn push_writes(&mut self, until: u32) {
         let most = (self.cold.write_bytes / self.cold.mss).max(1) as u32;
@@ -389,7 +390,7 @@ mod tests {
         let mut w = writer(u32::MAX);
         w.cold.max_window = 40_000;
         w.write(0, 0, 0, 20);
-        // PSH follows every 20 000 bytes, 14 segments, and ends the bout.
+        // Every 14th segment (20 000 bytes) has PSH, and so has the last one written.
         assert_eq!((0..50).filter(|&seq| w.pushes_new(seq)).collect::<Vec<_>>(), [13, 27, 40]);
     }
 
@@ -420,9 +421,9 @@ mod tests {
 
     #[test]
     fn its_buffer_grows_only_while_it_waits_and_with_an_ack() {
-        // A guest's: 14 segments in flight, and a buffer for the cwnd of 21 when it last grew. At a
-        // cwnd of 55 the application fills it with 29 more, which leave at once. The next ACK, at a
-        // cwnd of 56, makes room for 114 in all.
+        // As in a guest: 14 segments are in flight, and the buffer is sized for cwnd 21, as when it
+        // last grew. At a cwnd of 55 the application fills the buffer with 29 more, which leave at
+        // once. The next ACK, at a cwnd of 56, makes room for 114 in all.
         let mut w = Writer { max_cwnd: 21, written: 1727, ..paced() };
         w.produced(u32::MAX, 1727);
         w.cold.pushed_seq = 1727 * 1448;
@@ -434,8 +435,8 @@ mod tests {
         w.on_ack();
         assert!(w.write(1714, 1756, 0, 56));
         assert_eq!(w.written(), 1828);
-        // No PSH where the socket refused data that had left, then at the end of a whole write of 45
-        // segments, and of what waits.
+        // No segment has PSH where the socket refused data after the rest had left. The last
+        // segment of a whole write of 45 has PSH, and so has the last one that waits.
         assert_eq!((1727..1828).filter(|&seq| w.pushes_new(seq)).collect::<Vec<_>>(), [1800, 1827]);
     }
 }

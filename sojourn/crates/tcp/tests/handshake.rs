@@ -190,7 +190,8 @@ fn is_quick_after(pause_ms: u64, again: bool) -> bool {
 
 #[test]
 fn the_rtt_of_a_repeated_syn_ack_comes_from_its_echo() {
-    // 80 ms: an RTO of 280 ms. 1080 ms, since the echo is the first SYN-ACK's: an RTO of 3240 ms.
+    // An RTT of 80 ms gives an RTO of 280 ms. After a retransmission the echo is the first
+    // SYN-ACK's, so the RTT is 1080 ms and the RTO 3240 ms.
     let quick = |again| [250, 300, 3200, 3300].map(|pause| is_quick_after(pause, again));
     assert_eq!(quick(false), [false, true, true, true]);
     assert_eq!(quick(true), [false, false, false, true]);
@@ -502,7 +503,7 @@ mod recorded {
         let [syn_ace, syn_ecn, last_ace, last_ecn, _] = played;
         let (mut sender, mut receiver) = (Sender::new(params, None), Receiver::new(params));
         let bare = burst(&mut sender, at(0))[0];
-        // 3 is RFC 3168's request.
+        // An ACE of 3 (CWR and ECE) is RFC 3168's request.
         let (ace, cwr) = (if syn_ace == 3 { 0 } else { syn_ace as u8 }, syn_ace > 0);
         let syn = Segment { ace, cwr, ecn: field(syn_ecn), ..bare };
         let answer = greeting(&mut receiver, &syn, at(0));
@@ -553,8 +554,8 @@ mod recorded {
         ]
     }
 
-    /// Inputs that our endpoints never send: from a client with AccECN but without its option; and
-    /// for Prague from a client with RFC 3168's request, which Linux's server would grant.
+    /// Inputs that our endpoints never send: those of a client with AccECN but without its option;
+    /// and for Prague those of a client with RFC 3168's request, which Linux's server would grant.
     fn is_impossible(control: &str, is_client: bool, played: [i32; 5]) -> bool {
         let [syn_ace, _, last_ace, _, option] = played;
         let stripped = syn_ace == 7 && last_ace > 0 && option == 0;
@@ -583,7 +584,8 @@ mod recorded {
                 continue;
             }
             let (ours, linux) = if is_client {
-                // ACE of data travels in the other direction here.
+                // Our segments with data have no ACE, so Linux's is left out: only ACKs have it
+                // here.
                 let linux: Vec<i32> =
                     linux.iter().enumerate().filter(|(at, _)| *at != 4).map(|(_, n)| *n).collect();
                 (client(&params, *played), linux)

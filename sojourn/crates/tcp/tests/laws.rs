@@ -130,8 +130,8 @@ struct World {
     /// newer stamp.
     reported: CeCount,
     stamp: Millis,
-    /// Segments of ACKs that delivered more segments than ACE can count, and marks of ACKs that
-    /// reported more.
+    /// The most by which the sender's count of marks may be wrong: segments of ACKs that delivered
+    /// more than ACE can count, and marks of ACKs that reported more than that.
     ambiguous: u32,
     /// One past the last segment that the receiver's windows allow.
     edge: u64,
@@ -233,7 +233,7 @@ impl World {
                 forced += u32::from(full && self.sender.stats().probes == probes);
             } else {
                 let probe = self.sender.stats().probes > probes;
-                assert!(!full || probe, "new data leaves a full window");
+                assert!(!full || probe, "new data leaves though the window is full");
                 assert_eq!(segment.seq + 1, nxt);
                 assert!(u64::from(segment.seq) < self.edge, "beyond the receive window");
                 assert!(
@@ -255,7 +255,7 @@ impl World {
             self.launch(segment, marked);
         }
         assert!(self.sender.stats().probes <= probes + 1);
-        assert!(forced <= 1, "one retransmission may leave a full window, the first");
+        assert!(forced <= 1, "only the first retransmission may leave if the window is full");
         let (una, nxt) = self.sender.outstanding();
         assert!(una == nxt || self.sender.deadline().is_some());
         assert!(self.sender.poll(self.now).is_none(), "poll returned None before");

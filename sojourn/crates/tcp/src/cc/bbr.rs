@@ -59,8 +59,8 @@ enum Mode {
         phase: usize,
         since_us: u64,
     },
-    /// The earliest end, known once few enough segments are in flight; and whether a round trip has
-    /// passed since then.
+    /// `done`: the earliest end, ticks; `None` until few enough segments are in flight.
+    /// `round_done`: a round trip has passed since `done` was set.
     ProbeRtt {
         done: Option<u64>,
         round_done: bool,
@@ -318,7 +318,8 @@ impl Bbr {
             (self.min_rtt_us, self.min_rtt_tick) = (Some(rtt_us), tick);
         }
         if expired && !self.idle_restart && !matches!(self.mode, Mode::ProbeRtt { .. }) {
-            // In this order, as in Linux, an earlier saved cwnd counts if it is larger.
+            // As in Linux, the mode changes before cwnd is saved, so a cwnd saved earlier stays if
+            // it is larger.
             self.mode = Mode::ProbeRtt { done: None, round_done: false };
             self.save_cwnd();
         }

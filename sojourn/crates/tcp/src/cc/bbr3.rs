@@ -13,9 +13,9 @@
 //! Source: draft-ietf-ccwg-bbr of 3 August 2026, whose names this file uses. Choices where the
 //! draft leaves one: gains are those of its table. Drain ends by time once more than three rounds
 //! have begun since its start. The loss rate of a round of Startup is taken at the segment that
-//! ends the round. A recovery's state is saved when it begins. Deviations: segments, not bytes. A
-//! late segment takes up to half of its lateness off the next gap, as in Linux. An ECN echo counts
-//! as a loss.
+//! ends the round. The state that an undo restores is saved when a recovery begins. Deviations:
+//! segments, not bytes. A late segment takes up to half of its lateness off the next gap, as in
+//! Linux. An ECN echo counts as a loss.
 
 use super::minmax::WindowedMax;
 use super::{Ack, Congestion, CongestionControl, Needs, Paced, RateSampled, Signal};

@@ -25,8 +25,8 @@
 //! srtt; a multiplicative decrease starts from cwnd, not from the flight size; W_est keeps its α
 //! when it passes the old cwnd; before the first loss cwnd grows by at least 1/20 an RTT; HyStart,
 //! unless §4.10's HyStart++ is chosen; a cube root that is off by up to 0.15 %. §4.2 excludes from
-//! the epoch all time in which cwnd was not the limit; Linux excludes only the time in which nothing
-//! was in flight. `Ns2Mode` changes nothing here.
+//! the epoch all time in which cwnd was not the limit; Linux excludes only the time in which
+//! nothing was in flight. `Ns2Mode` changes nothing here.
 
 use super::hystart_plus_plus::HystartPlusPlus;
 use super::{Ack, AckSample, Congestion, CongestionControl, CwndCnt, Needs, Signal, TxStart};
@@ -209,9 +209,9 @@ impl Epoch {
 /// segments (§4.2).
 ///
 /// It is one step of Newton's method in whole numbers, from a first guess by the leading bits. It
-/// is off by up to 0.15 %, by the same amount as Linux's (cubic_root): one acknowledged segment
-/// more or less changes a whole cycle of losses. Linux's values are in
-/// tests/recordings/cubic-k.txt.
+/// is off by up to 0.15 %, by the same amount as Linux's (cubic_root). The same amount matters,
+/// because one acknowledged segment more or less changes a whole cycle of losses. Linux's values
+/// are in tests/recordings/cubic-k.txt.
 fn cubic_k(distance: u32) -> u64 {
     if distance == 0 {
         return 0;
@@ -225,9 +225,9 @@ fn cubic_k(distance: u32) -> u64 {
     (2 * x + a / (x * (x - 1))) * 341 / 1024
 }
 
-/// 64 times the cube root of a number between m and m + 1, for m from 8 to 63, or a little more:
-/// Newton's step ends above the root from either side. The curve is fitted to the first guesses
-/// that the recorded values of K imply, and corrected where it is off by a 64th.
+/// 64 times the cube root of a number between m and m + 1, for m from 8 to 63. It may be a little
+/// more than that, since Newton's step ends above the root from either side. The curve is fitted to
+/// the first guesses that the recorded values of K imply, and corrected where it is off by a 64th.
 fn first_guess(m: u64) -> u64 {
     let curve = (65.4 * libm::cbrt(m as f64) + 3.8) as u64;
     match m {
@@ -551,8 +551,8 @@ mod tests {
     #[test]
     fn growth_is_in_whole_numbers_as_in_linux() {
         // 99 · 717/1024 = 69.3. K = cbrt(30/0.4) = 4.217 s would be 4318/1024, and 4316 by Linux's
-        // cube root. With 100 ms ahead, 102/1024, W = 99 - 0.4 · 4.117³ = 71.1. 28 - 1 are
-        // subtracted: 72, and cnt = 69/(72 - 69).
+        // cube root. With 100 ms ahead, 102/1024, W = 99 - 0.4 · 4.117³ = 71.1. Linux rounds the
+        // 27.9 below 99 down to 27: W is 72, and cnt = 69/(72 - 69).
         let mut bulk = Bulk::after_loss_at(99.0, Span::from_millis(100));
         assert_eq!(bulk.cubic.ssthresh(), 69.0);
         bulk.ack(1, Span::from_millis(100), true);
@@ -758,8 +758,8 @@ mod tests {
         assert_eq!((bulk.cubic.cwnd(), bulk.cubic.w_max, bulk.cubic.delay_min), (1.0, 0, None));
         assert_eq!(bulk.cubic.ssthresh(), 70.0);
 
-        // Slow start returns to ssthresh, and avoidance counts the rest of the ACK: 69 segments of
-        // 75, then one for twenty.
+        // Slow start returns to ssthresh with 69 of the 75 segments, and avoidance counts the other
+        // six. Then cwnd grows by one segment for twenty.
         bulk.ack(75, Span::from_millis(100), true);
         assert_eq!(bulk.cubic.cwnd(), 70.0);
         bulk.ack(13, Span::from_millis(100), true);

@@ -1,4 +1,4 @@
-//! DCTCP: Reno whose reduction for marks follows their share.
+//! DCTCP: Reno that reduces cwnd for marks in proportion to the share of marked packets.
 //!
 //! alpha is a moving average, over windows, of the share of marked packets, in 1024ths. An ECN echo
 //! reduces cwnd by alpha/2, once a window. A loss halves cwnd. Growth, slow start and timeouts are

@@ -1,5 +1,5 @@
-//! HyStart++: slow start ends if a round's least RTT has risen and stays so for five rounds of
-//! slower growth.
+//! HyStart++: slow start ends if a round's least RTT rises and stays high for five rounds of slower
+//! growth.
 //!
 //! A rise of the RTT by an eighth, bounded to 4 to 16 ms, starts *conservative slow start* (CSS),
 //! in which the window grows a quarter as fast. If the RTT falls below its value at the start of

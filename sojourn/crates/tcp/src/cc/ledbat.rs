@@ -17,9 +17,9 @@
 //! The RFC leaves three choices. There is no slow start: the RFC's pseudo-code has none, and ns-3's
 //! overruns the queue once before the first delay is used. An ECN echo counts as a loss. An ACK
 //! brings one delay sample, that of the newest segment, even if it acknowledges two. Deviations:
-//! delay samples of a fast recovery are ignored; CTO is the sender's RTO. ns-3 subtracts clocks of
-//! a millisecond, and its delay is that of the earliest segment plus the receiver's delay of the
-//! ACK.
+//! delay samples of a fast recovery are ignored; CTO is the sender's RTO. ns-3's clocks count whole
+//! milliseconds. Its sample is the delay of the earliest segment plus the time by which the
+//! receiver delays the ACK.
 
 use super::{Ack, Congestion, CongestionControl, Signal};
 use crate::TcpParams;
@@ -178,8 +178,8 @@ mod tests {
 
     #[test]
     fn growth_is_in_proportion_to_the_distance_from_target() {
-        // The base delay is 40 ms. One of ten segments is acknowledged: ±1/10 at full, nothing at
-        // TARGET.
+        // The base delay is 40 ms. An ACK of one of ten segments adds 1/10 if the queue is empty,
+        // and nothing at TARGET.
         for (delay, grown) in [(40, 0.1), (90, 0.05), (140, 0.0), (190, -0.05), (340, -0.2)] {
             let mut ledbat = after(&[40, delay, delay, delay]);
             ack(&mut ledbat, delay);

@@ -107,7 +107,7 @@ fn ns(span: Option<Span>) -> i64 {
 }
 
 impl CongestionControl for Own {
-    /// A control that samples is paced, if only because Linux's samples assume so.
+    /// A control that takes samples is paced, because Linux's samples assume pacing.
     fn needs(&self) -> Needs {
         let (rate_samples, sets_cwnd) = (self.samples, self.samples);
         Needs { rate_samples, sets_cwnd, paced: self.paces || self.samples, ..Needs::ACKS }

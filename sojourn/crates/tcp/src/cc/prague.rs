@@ -179,9 +179,10 @@ mod tests {
     }
 
     /// All three follow one law: the rate is 2 (1 - p)/p segments a virtual RTT. Two of these
-    /// segments are marked. So the next mark that reduces arrives up to half a virtual RTT after
-    /// the last reduction's virtual RTT has passed, and the rate is higher by up to that. With
-    /// `Linux` below 25 ms it is higher by more, since Linux checks once a round trip.
+    /// segments are marked, so a mark arrives every half virtual RTT. A reduction waits for a
+    /// virtual RTT after the last one, and then for a mark. So up to one and a half virtual RTTs
+    /// pass between two reductions, and the rate is up to one half higher. Below 25 ms it is higher
+    /// still with `Linux`, which checks once a round trip.
     #[test]
     fn each_variant_s_rate_follows_its_formula_of_the_share_of_marks() {
         for (variant, one_in, ms) in [

@@ -135,7 +135,8 @@ mod tests {
     #[test]
     fn an_ack_that_crosses_ssthresh_counts_for_both() {
         let mut reno = reno(10.0, 15.0, false, f64::INFINITY);
-        // Five segments of growth in slow start; three of the fifteen ACKs for the next segment.
+        // Five of the eight segments grow cwnd in slow start. The other three count towards the
+        // fifteen for the next segment.
         ack(&mut reno, 8, true);
         assert_eq!(reno.cwnd(), 15.0);
         ack(&mut reno, 11, true);

@@ -30,10 +30,11 @@
 //! avoidance" (SIGCOMM 1994) §3.2 (avoidance) and §3.3 (slow start); Linux net/ipv4/tcp_vegas.c,
 //! whose names the fields have. Deviations from the paper: no retransmission before the third
 //! duplicate (§3.1, by a fine-grained clock); a loss halves cwnd, while the paper reduces it by a
-//! quarter. Deviation from Linux: cwnd · (rtt - base_rtt) does not overflow (2^32: 4295 segments
-//! over a second of queue). In ns-3 cwnd · base_rtt/rtt is rounded down before the subtraction, and
-//! base_rtt follows from the SYN, which is short and answered at once. With delayed ACKs ns-3
-//! computes a diff of two segments when none is queued, and a lone flow stays at half the link.
+//! quarter. Deviation from Linux: cwnd · (rtt - base_rtt) does not overflow (in Linux it does at
+//! 2^32: 4295 segments and a second of queue). In ns-3 cwnd · base_rtt/rtt is rounded down before
+//! the subtraction, and base_rtt follows from the SYN, which is short and answered at once. With
+//! delayed ACKs ns-3 computes a diff of two segments when none is queued, and a lone flow stays at
+//! half the link.
 
 use super::{
     Ack, AckSample, Congestion, CongestionControl, CwndCnt, Needs, Signal, TxStart, reno_cong_avoid,
@@ -422,8 +423,8 @@ mod tests {
 
     #[test]
     fn slow_start_ends_at_more_than_gamma_queued_with_the_window_of_an_empty_queue() {
-        // Two of 38 segments are queued at 106 ms. The path holds 38 · 100001/106001 = 35.8: 35 and
-        // one. Two of the 38 come from growth in this round.
+        // Two of 38 segments are queued at 106 ms. The path holds 38 · 100001/106001 = 35.8
+        // segments, so cwnd becomes 35 and one. Two of the 38 come from growth in this round.
         let mut vegas = linux(36.0, 40.0);
         round(&mut vegas, 106);
         assert_eq!((vegas.cwnd(), vegas.ssthresh()), (36.0, 36.0));
@@ -440,7 +441,7 @@ mod tests {
     fn a_round_leaves_ssthresh_at_three_quarters_of_the_window_at_least() {
         let mut vegas = linux(39.0, 20.0);
         round(&mut vegas, 108);
-        // 28 is 19 and 9.
+        // ssthresh is a half and a quarter of cwnd, each rounded down: 19 and 9.
         assert_eq!((vegas.cwnd(), vegas.ssthresh()), (39.0, 28.0));
     }
 
@@ -455,7 +456,8 @@ mod tests {
         // Each of these rounds has three ACKs, the third of which belongs to the next round. They
         // grow cwnd by two, one, two, one.
         assert_eq!(windows, [12.0, 13.0, 15.0, 16.0]);
-        // Two more; then 18 · 10/110 = 1.6 segments are queued: an eighth less.
+        // cwnd grows by two more. Then 18 · 10/110 = 1.6 segments are queued, so it falls by an
+        // eighth.
         round(&mut vegas, 110);
         assert_eq!(vegas.cwnd(), 18.0 * 7.0 / 8.0);
     }
@@ -512,7 +514,7 @@ mod tests {
         lose(&mut vegas, Signal::Loss);
         assert_eq!(vegas.ssthresh(), 19.0);
         vegas.set_cwnd(19.0);
-        // Samples from before the loss are useless: the round that would end here begins.
+        // Samples from before the loss do not count: this ACK begins a round instead of ending one.
         ack(&mut vegas, 130, 200);
         assert_eq!((vegas.cwnd(), vegas.beg_snd_nxt), (19.0, 180));
         round(&mut vegas, 102);

@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(fits(2, Ecn::Ect0, TIMESTAMPS), (None, 2), "ECT(0) is the third counter");
         assert_eq!(fits(2, Ecn::Ce, TIMESTAMPS), (Some((2, 8)), 2));
         assert_eq!(fits(3, Ecn::Ce, TIMESTAMPS), (Some((2, 8)), 2), "one block makes room");
-        assert_eq!(fits(3, Ecn::Ect0, TIMESTAMPS), (None, 3), "in vain");
+        assert_eq!(fits(3, Ecn::Ect0, TIMESTAMPS), (None, 3), "one less is no help");
         assert_eq!(fits(3, Ecn::Ect1, TIMESTAMPS), (Some((2, 8)), 2));
         assert_eq!(fits(MAX_SACK_BLOCKS as u8, Ecn::Ect0, 0), (Some((3, 12)), 3));
         // Without a changed counter the option may have no counter, in the padding of the blocks.

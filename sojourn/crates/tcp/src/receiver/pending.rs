@@ -1,7 +1,7 @@
 //! The ACK that is due later, and its time.
 //!
-//! A receiver has at most one. Linux keeps a timer for each kind. Any ACK that leaves in the
-//! meantime cancels the pending one (tcp_event_ack_sent).
+//! A receiver has at most one pending ACK, while Linux keeps a timer for each kind. Any ACK that
+//! leaves in the meantime cancels the pending one (tcp_event_ack_sent).
 
 use crate::timer::TimerWheel;
 use units::{Span, Time};

@@ -3,8 +3,9 @@
 //!
 //! A range keeps no list of its segments. It stores its start and end, the number of its buffers,
 //! and whether another segment still fits into the last one. The SACK blocks are a separate list of
-//! four, as in Linux (selective_acks). A range that has dropped out of the list returns as a
-//! separate block, until a neighbour in the list merges with it.
+//! four, as in Linux (selective_acks). If a segment joins a range whose block has dropped out of
+//! the list, that segment is reported as a block of its own, until a neighbour in the list merges
+//! with it.
 //!
 //! Sources: RFC 2018 §4 (which blocks are reported, in which order); Linux tcp_input.c
 //! (tcp_data_queue_ofo, tcp_sack_new_ofo_skb, tcp_sack_remove, tcp_ofo_queue) and net/core/skbuff.c

@@ -1,9 +1,10 @@
 //! The receive window: the part of the buffer that is offered, and the growth of both.
 //!
 //! The buffer grows by dynamic right-sizing. A sender may double its window every RTT, so the next
-//! RTT needs room for twice the bytes of the last one. The RTT is the age of the stamps that data
-//! echo: the least sample, which rises by eighths. The window does not open at once to all that the
-//! buffer allows: each arriving segment opens it by two segments.
+//! RTT needs room for twice the bytes of the last one. An RTT sample is the age of the stamp that a
+//! data segment echoes. The RTT is the least sample; a larger sample raises it by an eighth of the
+//! difference. The window does not open at once to all that the buffer allows: each arriving
+//! segment opens it by two segments.
 //!
 //! Sources: RFC 9293 §3.8.6; Fisk and Feng, "Dynamic Right-Sizing in TCP" (2001), with Linux's
 //! arithmetic (tcp_rcv_space_adjust, tcp_rcv_rtt_update, tcp_grow_window). The fields have Linux's
@@ -73,7 +74,7 @@ const LEAST_RCV_MSS: u32 = 536;
 const GROWING: u64 = 128;
 /// A microsecond, ns.
 const MICRO: u64 = 1_000;
-/// No sample yet: longer than any RTT, and short enough to be added to.
+/// No sample yet: longer than any RTT, and short enough for sums not to overflow.
 const NO_RTT: u64 = 1 << 56;
 /// No RTT of right-sizing has begun.
 const NOT_BEGUN: u64 = u64::MAX;
@@ -124,7 +125,7 @@ impl Window {
             advmss,
             tsecr: None,
             rcv_rtt: NO_RTT,
-            // If the RTT has no use, no window ends.
+            // If nothing uses the RTT, RCV.NXT never reaches this segment.
             rcv_rtt_seq: if measures_rtt { 0 } else { u32::MAX },
             rcv_rtt_time: Time::NEVER,
             rcvq_us: NOT_BEGUN,
@@ -341,8 +342,9 @@ impl Window {
     }
 
     /// tcp_rcv_space_adjust: the application has read up to `delivered`. The next `behind` bytes
-    /// come from a filled gap and belong to the next RTT. The last byte beyond a further gap is
-    /// `beyond` RCV.NXT. While the buffer may not grow this is one comparison.
+    /// come from a filled gap and belong to the next RTT. `beyond` is the distance in bytes from
+    /// RCV.NXT to the last byte beyond a further gap. While the buffer may not grow this is one
+    /// comparison.
     #[inline]
     pub fn rcv_space_adjust(&mut self, delivered: u64, (behind, beyond): (u64, u64), now: Time) {
         if !self.may_grow() {
@@ -404,7 +406,7 @@ impl Window {
 
     /// Linux 7.3 (tcp_data_queue_ofo): at each arrival beyond a gap the buffer grows to have room
     /// for twice the bytes of the last RTT. It must also have room up to the last byte that has
-    /// arrived, `beyond` RCV.NXT.
+    /// arrived, which is `beyond` bytes after RCV.NXT.
     #[cold]
     pub fn on_out_of_order(&mut self, beyond: u64) {
         if self.right_sizing == RightSizing::Linux612 || !self.may_grow() {

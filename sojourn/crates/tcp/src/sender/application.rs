@@ -1,11 +1,12 @@
-//! A sender whose application may be short of data: how far it uses cwnd, and what an unused cwnd
-//! becomes.
+//! A sender whose application may be short of data: how much of cwnd it uses, and how an unused
+//! cwnd falls.
 //!
 //! cwnd that no data has filled is no evidence about the path. So cwnd grows only in a window of
-//! data that cwnd limited (`is_cwnd_limited`). After a retransmission timeout without sending, cwnd
-//! is halved for each RTO that passed, down to the initial window, before new data leaves; ssthresh
-//! remembers three quarters of it (`slow_start_after_idle`). If the application fills less than
-//! cwnd for an RTO while it sends, cwnd falls half of the way to what it used (`validate`).
+//! data that cwnd limited (`is_cwnd_limited`). If nothing was sent for longer than an RTO, cwnd is
+//! halved for each RTO that passed, down to the initial window, before new data leaves. ssthresh
+//! becomes at least three quarters of the old cwnd (`slow_start_after_idle`). If the application
+//! fills less than cwnd for an RTO while it sends, cwnd falls half of the way to what the
+//! application used (`cwnd_validate`).
 //!
 //! Source: RFC 2861, RFC 5681 §4.1; Linux's tcp_cwnd_validate, tcp_cwnd_application_limited,
 //! tcp_cwnd_restart and tcp_slow_start_after_idle_check, whose identifiers the comments contain.
@@ -37,7 +38,7 @@ pub(super) struct CwndUsage {
     snd_cwnd_stamp: Time,
     /// The last departure of a segment with data.
     lsndtime: Time,
-    /// SND.NXT at the last look.
+    /// SND.NXT when the use of cwnd was last checked.
     nxt: u32,
     /// Bytes of the transfer; `None`: without end.
     whole: Option<u64>,
@@ -57,7 +58,7 @@ impl CwndUsage {
 }
 
 impl Sender {
-    /// Leaves it to the application when it has something to write: `produce` says how much.
+    /// Adds an application: the sender has only the data that it has produced (`produce`).
     pub fn with_application(mut self, params: &TcpParams) -> Sender {
         let whole = (self.end != u32::MAX)
             .then(|| u64::from(self.end - 1) * u64::from(params.mss) + u64::from(self.last_len));

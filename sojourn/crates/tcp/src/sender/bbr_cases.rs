@@ -1,7 +1,7 @@
 //! The draft's example test cases (draft-ietf-ccwg-bbr of August 2026, appendix *BBR Example Test
 //! Cases*), in its order and with its titles. They run over a small path: one bottleneck, a delay,
 //! and what a case needs (losses, a policer, aggregated ACKs, an application that sends little).
-//! `version_1` runs the cases whose subject version 1 has.
+//! `version_1` runs the cases that apply to version 1.
 //!
 //! Cases 4 and 6 differ from the draft; their comments give the reason.
 
@@ -314,9 +314,10 @@ fn case_3_drain_ends_by_what_is_in_flight() {
     assert!(path.in_flight() <= enough + 1.0 && over > enough);
 }
 
-/// The draft's reduction of ten percent drains within three round trips here: the queue is one BDP,
-/// and half of the rate leaves two fifths of the bandwidth for draining. So here the bandwidth
-/// falls by four fifths.
+/// In the draft's case the bandwidth falls by ten percent. Over this path Drain would then empty
+/// the queue within three round trips: the queue is one BDP, and Drain paces at half of the old
+/// rate, so 0.9 - 0.5 = 0.4 of the old rate drains the queue. So in this test the bandwidth falls
+/// by four fifths.
 #[test]
 fn case_4_drain_ends_by_time() {
     let mut path = Path::v3(10.0, 40);

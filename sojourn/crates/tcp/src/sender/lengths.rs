@@ -1,6 +1,6 @@
 //! The lengths of segments if some are shorter than the MSS: a congestion control makes them so
-//! (Prague at low rates), or the application writes less (`application`). A segment keeps its length
-//! when it is retransmitted.
+//! (Prague at low rates), or the application writes less (`application`). A segment keeps its
+//! length when it is retransmitted.
 
 use super::Sender;
 use std::collections::VecDeque;
@@ -36,7 +36,7 @@ impl Lengths {
         Lengths { mss, short: VecDeque::new(), forgotten: 0, left: bytes }
     }
 
-    /// The application has so many bytes that have not left.
+    /// Sets the number of bytes that the application has produced and that have not left.
     pub fn set_left(&mut self, left: u64) {
         self.left = Some(left);
     }
@@ -111,8 +111,8 @@ impl Sender {
         let endless = lengths.left.is_none();
         self.data_sent(Some(seq), now);
         if !endless {
-            // The remaining bytes make more segments if these are short, and perhaps fewer at the
-            // end.
+            // A short segment leaves more bytes for later segments, so the end of the data may
+            // move.
             let ends = self.ends();
             self.end = ends.transfer;
             if self.writer.end() != ends.data {
@@ -123,7 +123,7 @@ impl Sender {
         len
     }
 
-    /// The ends of the data, if all that has not left makes full segments.
+    /// The ends of the data, if all bytes that have not left make full segments.
     pub(super) fn ends(&self) -> Ends {
         let left = self.cold.lengths.as_ref().and_then(|lengths| lengths.left);
         let end = |bytes: Option<u64>| {

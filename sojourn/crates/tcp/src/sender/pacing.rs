@@ -53,8 +53,8 @@ impl Pacer {
         self.departure
     }
 
-    /// A segment leaves whose congestion control sets a rate. The next one leaves a `gap` later, or
-    /// at once if fewer than `burst` have left at this instant: then the gaps add up. A late burst
+    /// A segment leaves at the congestion control's rate. The next one leaves a `gap` later, or at
+    /// once if fewer than `burst` have left at this instant: then the gaps add up. A late burst
     /// makes up its lateness, up to half of its gaps (tcp_update_skb_after_send).
     #[inline]
     pub fn sent_at_rate(&mut self, gap: Span, burst: u32, now: Time) {

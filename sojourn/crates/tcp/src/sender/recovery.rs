@@ -475,7 +475,7 @@ impl Sender {
 
     /// A congestion signal now comes from data sent after the last reduction. Without SACK,
     /// duplicates up to `recover` may answer retransmissions (RFC 6582 §3.2 step 2, ns-2's
-    /// bugFix_). In ns-2 an ECN echo up to there belongs to the last reduction.
+    /// bugFix_). In ns-2 an ECN echo up to `recover` belongs to the last reduction.
     fn is_new_window(&self) -> bool {
         self.una > self.recover || self.recover == 0
     }
@@ -609,9 +609,9 @@ impl Sender {
     }
 
     /// tcp_cwnd_reduction: PRR (RFC 6937 §3). While pipe > ssthresh, ssthresh/RecoverFS segments
-    /// leave for each delivered one. Below ssthresh, slow start; or packet conservation while
-    /// further losses are detected. `progress`: the ACK advances SND.UNA and shows no new loss
-    /// (Linux's FLAG_SND_UNA_ADVANCED without newly_lost).
+    /// leave for each delivered one. Below ssthresh cwnd grows as in slow start, or follows packet
+    /// conservation while further losses are detected. `progress`: the ACK advances SND.UNA and
+    /// shows no new loss (Linux's FLAG_SND_UNA_ADVANCED without newly_lost).
     fn cwnd_reduction(&mut self, delivered: u32, progress: bool) {
         if delivered == 0 || !self.uses_prr() {
             return;

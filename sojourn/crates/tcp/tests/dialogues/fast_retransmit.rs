@@ -113,7 +113,7 @@ fn a_partial_ack_shows_the_next_hole() {
         > seq 15..17
         < ack 4
         > seq 4 again
-        > seq 17                      # 13 - (11 duplicates + 1 - 3 acknowledged) < 5
+        > seq 17                      # 13 outstanding less 9 (11 duplicates - 3 acknowledged + 1)
         cwnd == 5
         inflight == 5
         +0.1 < ack 17                 # full: beyond 14

@@ -194,7 +194,7 @@ fn sack1_counts_lost_segments_as_in_flight() {
         < ack 0 sack 3..12
         > seq 2 again
         inflight == 6
-        +0.1 < ack 1 sack 3..12       # 0 and its copy have left: 4, and one more to the end of window_
+        +0.1 < ack 1 sack 3..12       # 0 and its copy have left: window_ has room for one
         > seq 12
         inflight == 5
         < ack 12

@@ -15,8 +15,9 @@ fn prague(variant: PragueVariant) -> TcpParams {
 
 /// A window of 12 in 1 ms, twice as fast in slow start, is 24 000 segments a second: 5.9 in 2^-12
 /// s, 6 in 250 µs. Linux's pacing counts whole packets of 1052 bytes, the draft's counts payload:
-/// four segments take 39.608 or 41.667 µs each, those after the second ACK 29.706 or 31.250 µs. The
-/// first burst is late, since no pacing came before it, and half of its gaps is made up.
+/// four segments take 39.608 or 41.667 µs each, those after the second ACK 29.706 or 31.250 µs. No
+/// pacing came before the first burst, so it counts as late: each of its gaps is shortened by half
+/// to catch up.
 #[test]
 fn the_segments_of_a_quarter_of_a_millisecond_of_the_pace_leave_at_once() {
     for (variant, burst, after) in
@@ -52,7 +53,7 @@ fn a_burst_is_one_segment_if_two_take_longer() {
         +0.05 < ack 2 ace 5           # 2 · 12/50 ms: one in 2.083 ms
         > seq 10
         > nothing
-        @0.051041667 timer            # half of it is made up
+        @0.051041667 timer            # half of the gap is made up
         > seq 11
         @0.053125 timer
         > seq 12
@@ -61,9 +62,9 @@ fn a_burst_is_one_segment_if_two_take_longer() {
 }
 
 /// udp_prague begins at 100 kbit/s, at which 25 ms hold two packets of 156 bytes, 12.48 ms apart.
-/// The first ACK makes the window 250 bytes and then adds (20/25)² · 1000 · 156/250: 649. In the
-/// second half of a virtual RTT the pacing rate for that is 31 522 bytes a second, and 12.5 ms are
-/// 394 bytes.
+/// The first ACK sets the window to 250 bytes and then adds (20/25)² · 1000 · 156/250 = 399, which
+/// makes 649. In the second half of a virtual RTT the pacing rate for that is 31 522 bytes a
+/// second, and 12.5 ms are 394 bytes.
 #[test]
 fn at_low_rates_segments_are_short_and_a_transfer_takes_more_of_them() {
     let begins = "
@@ -103,7 +104,7 @@ fn the_last_of_short_segments_has_psh() {
 
 #[test]
 fn a_retransmitted_segment_has_its_original_length() {
-    // After a timeout packets are full-sized.
+    // After a timeout new packets are full-sized; a retransmission keeps its length.
     play(
         &prague(PragueVariant::Udp).with(|p| p.recovery.tlp = false),
         "

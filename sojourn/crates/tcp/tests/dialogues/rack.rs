@@ -41,9 +41,9 @@ fn a_lost_retransmission_is_detected_when_later_data_arrive() {
 
 #[test]
 fn losses_of_data_sent_in_a_recovery_reduce_once_more() {
-    // 10 left after the loss of 0 was detected. It is lost and retransmitted before 0 arrives,
-    // whose copy was lost too. The copy of 10 then proves nothing about whether the second
-    // reduction was needless (Linux).
+    // 10 left after the loss of 0 was detected. 10 is lost and retransmitted before 0 arrives,
+    // since the first copy of 0 was lost too. The copy of 10 then proves nothing about whether the
+    // second reduction was needless (Linux).
     play(
         &linux(),
         "
@@ -63,7 +63,7 @@ fn losses_of_data_sent_in_a_recovery_reduce_once_more() {
         recoveries == 2
         ssthresh == 4
         +0.1 < ack 20
-        > seq 20..25                  # the window was full: with seven more delivered it grows by one
+        > seq 20..25                  # cwnd was full: seven more delivered add one
         undos == 0
         ssthresh == 4
         ",
@@ -167,7 +167,8 @@ fn a_duplicate_widens_the_window_of_the_next_delivery() {
 
 #[test]
 fn a_timeout_does_not_mark_recently_sent_segments_as_lost() {
-    // The window opens 50 ms before the timer, which is less than the RTT: 3 is still in flight.
+    // The window opens 50 ms before the timer expires. That is less than the RTT, so 3 counts as
+    // still in flight.
     let params = room(2, unprobing()).with(|p| p.growth.initial_window = 2);
     play(
         &params,
@@ -323,8 +324,8 @@ fn a_probe_that_repaired_a_loss_halves_the_window() {
 #[test]
 fn a_retransmission_of_the_first_segment_restarts_the_whole_timer() {
     // 1 and its copy are lost, which is detected at 301 ms. Samples of 100, 101, 201 and 100 ms
-    // make srtt 111.142, in whole µs, plus 214.125 ms, the largest variation among them. From the
-    // first copy on it would be 414.125 ms.
+    // make the RTO 111.142 ms, srtt in whole µs, plus 214.125 ms, the largest variation among them.
+    // It counts from the second copy.
     play(
         &linux(),
         "

@@ -99,8 +99,8 @@ fn the_latest_block_comes_first_and_three_fit_beside_a_timestamp() {
 
 #[test]
 fn the_earliest_segment_that_an_ack_covers_is_echoed() {
-    // RFC 7323 §4.3: so that a delayed ACK includes its delay in the RTT, and the segment that
-    // fills a hole gives the sample, not a segment beyond it.
+    // RFC 7323 §4.3: the echo makes the RTT include the delay of a delayed ACK. When a hole is
+    // filled, the segment that filled it gives the sample, not a segment beyond the hole.
     play_receiver(
         &patient(),
         "
@@ -158,8 +158,8 @@ fn the_window_is_the_free_buffer_and_its_right_edge_stays() {
 
 #[test]
 fn after_the_third_the_sacks_of_a_gap_are_compressed() {
-    // Linux: a twentieth of the RTT, at most tcp_comp_sack_delay_ns, plus its slack of 0.1 ms. 5 ms
-    // one way make 0.5 ms.
+    // Linux: a twentieth of the RTT, at most tcp_comp_sack_delay_ns, plus its slack of 0.1 ms. With
+    // 5 ms one way the SACKs wait for 0.5 ms and the slack.
     play_receiver(
         &patient().with(|p| p.acks.sack_delay_ns = 1_000_000),
         "
@@ -241,8 +241,9 @@ fn a_segment_with_psh_is_acknowledged_at_once() {
 
 #[test]
 fn while_the_window_opens_every_segment_is_acknowledged_at_once() {
-    // Linux: half of 20 000 bytes less a segment. Each arriving segment adds two, up to 0.7 of the
-    // buffer less the segment that has just arrived, which takes 1832.
+    // Linux: the first window is half of 20 000 bytes, less a segment. Each arriving segment adds
+    // two segments. The bound is 0.7 of the buffer without the 1832 bytes of the segment that has
+    // just arrived.
     play_receiver(
         &linux().with(|p| {
             p.acks.quick_acks = 1;
@@ -266,7 +267,7 @@ fn while_the_window_opens_every_segment_is_acknowledged_at_once() {
 
 #[test]
 fn the_ack_of_a_filled_gap_is_one_of_the_three_that_leave_at_once() {
-    // Linux counts it if it reports a single segment and another gap is left.
+    // Linux counts the ACK of a filled gap if it reports a single segment and another gap is left.
     play_receiver(
         &patient().with(|p| p.acks.sack_delay_ns = 1_000_000),
         "
@@ -310,11 +311,11 @@ fn if_segments_arrive_slowly_the_delay_grows_up_to_a_round_trip() {
         @0.04 < seq 0 stamp 0
         @0.08 timer
         > ack 1
-        @0.1 < seq 1 stamp 0.06       # nothing came: ato 80; 80/2 + 60, at most a round trip
+        @0.1 < seq 1 stamp 0.06       # the timer doubled ato to 80; 80/2 + 60, at most a round trip
         @0.18 timer
         > ack 2
-        @0.2 < seq 2 stamp 0.16       # nothing came: ato 200; 200/2 + 100
-        @0.21 < seq 3 stamp 0.17      # in time: 200/2 + 20
+        @0.2 < seq 2 stamp 0.16       # the timer doubled ato to 200; 200/2 + 100
+        @0.21 < seq 3 stamp 0.17      # before the timer: 200/2 + 20
         > ack 4
         @0.215 < seq 4 stamp 0.175
         @0.219 < seq 5 stamp 0.179    # 120/2 + 20, then 80/2 + 20
@@ -417,8 +418,7 @@ fn a_delayed_sack_leaves_before_a_third_block_displaces_one() {
 
 #[test]
 fn quick_acks_begin_with_the_first_segment_in_order_unless_one_beyond_a_gap_was_first() {
-    // Linux counts an ACK of a segment beyond a gap as the end of quick ACKs, if there were none
-    // yet.
+    // In Linux, if the first segment lies beyond a gap, its ACK ends quick ACKs before they begin.
     let linux = patient().with(|p| p.acks.quick_acks = 16);
     play_receiver(
         &linux,

@@ -119,12 +119,12 @@ fn a_sack_of_an_original_after_a_timeout_undoes_it() {
         @1 timer
         > seq 0 again
         +0.1 < ack 0 sack 3..4
-        > nothing                     # nine of ten are in flight and one is SACKed; 0 is in flight twice
+        > nothing                     # one of ten is SACKed, and 0 is in flight twice
         undos == 1
         cwnd == 10
         inflight == 10
         +0.01 < ack 3 sack 3..4       # with the original of 0 its copy no longer counts
-        > seq 10..17                  # 4..10 are in flight; SACKs grew cwnd by 3, and 0..3 by 3
+        > seq 10..17                  # 4..10 are in flight; 0..3 have grown cwnd by 3
         cwnd == 13
         ",
     );
@@ -184,7 +184,7 @@ fn a_needless_fast_retransmit_is_undone_by_the_timestamp() {
         > seq 10..17                  # five are in flight
         undos == 1
         ssthresh == none
-        cwnd == 12                    # 10, and slow start by 0 and 4; 1..4 had their share
+        cwnd == 12                    # 10, and one each for 0 and 4; 1..4 counted when SACKed
         retransmits == 1
         ",
     );
@@ -209,7 +209,7 @@ fn segments_that_an_undo_unmarked_are_not_marked_lost_again() {
         inflight == 11
         ssthresh == none
         < ack 1 sack 4..10
-        > seq 13..23                  # SACKs grow cwnd too, after more than three were overtaken
+        > seq 13..23                  # more than three overtook one, so SACKs grow cwnd too
         cwnd == 16
         +0.2 < ack 1 sack 4..20
         > seq 23..43

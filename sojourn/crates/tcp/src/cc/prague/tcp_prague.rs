@@ -1,9 +1,9 @@
 //! Linux's tcp_prague version 0.7 of the L4STeam, in its order: an ACK's marks reduce the window
 //! before the window grows, and alpha is last.
 //!
-//! The virtual RTT applies after four round trips outside of slow start. Linux keeps its 25 ms in
-//! eighths of a µs, like its SRTT. When Linux compares it with a clock it divides by eight, so it
-//! is 25 ms there too.
+//! The virtual RTT applies after four round trips outside of slow start. Linux stores the virtual
+//! RTT of 25 ms in eighths of a µs, like SRTT, and divides it by eight before it compares it with a
+//! clock.
 //!
 //! The congestion window cwnd is the window rounded up; an ACK moves it by at most one segment.
 //! There is no PRR. At four segments and below the state is a rate in place of a window, at least
@@ -47,8 +47,8 @@ const LEAST_PACKET: u64 = 150 + 52;
 const LEAST_RATE: u64 = 12_500;
 /// Growth by one segment is growth by this many bytes, whatever the size of packets (MTU_SYS).
 const FULL_PACKET: u64 = 1500;
-/// Times are in eighths of a µs. Divisions by 8 000 000 of these are divisions by 2^23, as in
-/// Linux.
+/// Times are in eighths of a µs. Where a division by 8 000 000 would give seconds, Linux divides by
+/// 2^23, and so does this file.
 const EIGHTHS: u64 = 8;
 const SECOND: u64 = EIGHTHS * 1_000_000;
 const SECOND_SHIFT: u32 = 23;
@@ -369,7 +369,7 @@ impl CongestionControl for TcpPrague {
         self.ssthresh = ssthresh;
     }
 
-    /// An undo restores the larger of the two rates.
+    /// An undo keeps the larger of the current rate and the rate before the loss.
     fn undo(&mut self, prior_cwnd: f64, _: Totals) {
         self.rate = self.rate_now().max(self.rate_before_loss);
         self.window = if self.last_srtt == 0 {

@@ -1,11 +1,12 @@
 //! Prague as in the L4STeam's reference for UDP, as a congestion control of TCP.
 //!
-//! There is no slow start: a flow begins at 100 kbit/s. In each virtual RTT the window of a virtual
-//! RTT grows by one packet. After a while without marks and losses it grows by the bytes that the
-//! rate sends in 1 ms instead. The virtual RTT is the larger of 25 ms and SRTT. From the start it
-//! applies to growth, to alpha, and to the time without a further reduction. The pacing rate is 3 %
-//! above the rate in the first half of a virtual RTT and 3 % below it in the second. The window
-//! follows from the rate, plus 3 % and a packet.
+//! There is no slow start: a flow begins at 100 kbit/s. The amount of data sent in a virtual RTT
+//! grows by one packet from each virtual RTT to the next. After a while without marks and losses it
+//! grows by the bytes that the rate sends in 1 ms instead. The virtual RTT is the larger of 25 ms
+//! and SRTT. From the start it applies to growth, to alpha, and to the time without a further
+//! reduction. The pacing rate is 3 % above the rate in the first half of a virtual RTT and 3 %
+//! below it in the second. cwnd is the amount that the rate sends in an SRTT, plus 3 % and a
+//! packet.
 //!
 //! A burst is the number of packets that the pacing rate sends in 250 µs. Below 0.96 Mbit/s,
 //! headers included, packets are smaller, so that two are sent in a virtual RTT; their least size
@@ -419,8 +420,8 @@ mod tests {
             (udp.window, udp.wait) = (before, 0);
             by
         };
-        // A window of a virtual RTT would grow by a packet in 25 ms. This window is one of 20 ms,
-        // and so is the time: (20/25)² of a packet.
+        // The window of 25 ms would grow by a packet in 25 ms. This window is that of 20 ms, and it
+        // grows for 20 ms, so it grows by (20/25)² of a packet.
         assert!((grown() / (1448.0 * 0.64) - 1.0).abs() < 0.01);
         assert!((grown() / (10_000.0 * 0.64) - 1.0).abs() < 0.01);
     }
@@ -471,7 +472,8 @@ mod tests {
         let lose = |udp: &mut UdpPrague| udp.lose(Reduction { seq: 0, at: Time::ZERO }, VRTT);
         lose(&mut udp);
         assert_eq!((udp.wait, udp.lost.wait), (8, 5));
-        // Two virtual RTTs later, at half of the rate: 172 packets give a wait of 4.
+        // Two virtual RTTs later the wait is 6 and the rate half. 172 packets a second give a wait
+        // of 4, and the two losses have added 5 + (4 - 6).
         (udp.rate, udp.wait) = (5e5, 6);
         lose(&mut udp);
         assert_eq!((udp.wait, udp.lost.wait), (4, 3));
@@ -500,7 +502,8 @@ mod tests {
     #[test]
     fn a_window_that_the_application_does_not_fill_does_not_grow() {
         let mut udp = at(1e6);
-        // A round trip has 13.8 segments; 6, and then 7, are in flight.
+        // The window is 13.8 segments. Before the first ACK 6 are in flight, less than half; before
+        // the second, 7.
         udp.cong_control(&AckEvent { in_flight: 5, ..event(1, 0, 100) });
         assert_eq!(udp.window, 20_000.0);
         udp.cong_control(&AckEvent { in_flight: 6, ..event(2, 0, 101) });
