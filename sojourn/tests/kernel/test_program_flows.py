@@ -579,16 +579,29 @@ def test_fping_waits_as_long_as_our_ping(
 def test_irtt_counts_the_packets_that_its_flow_has(
     guest_for_programs: str, allowed: None, tmp_path: Path
 ) -> None:
-    run = twice(of_debian("irtt", tmp_path / "debian"), tmp_path)
+    found = of_debian("irtt", tmp_path / "debian").with_({"record.packets": True})
+    run = twice(found, tmp_path)
     measured = json.loads(printed(run, "call-client"))
     row = run.table("flows", 1).filter(pl.col("flow") == "call").row(0, named=True)
     asked = measured["stats"]["packets_sent"]
-    assert asked >= 748
+    # 15 s of one each 20 ms, less the time that opening takes.
+    assert 745 <= asked <= 750
     # Beside its requests irtt sends two packets to open and close.
     assert row["sent_packets"] == asked + 2
     assert row["lost_packets"] == measured["stats"]["upstream_loss_percent"] == 0
     # cake serves the call before the upload: its RTT is that of the path and hardly more.
     assert measured["stats"]["rtt"]["median"] == pytest.approx(20.5e6, abs=0.5e6)
+    assert_delays_are_those_of_the_queue(run, measured)
+
+
+def assert_delays_are_those_of_the_queue(run: Run, measured: Mapping[str, Any]) -> None:
+    """Less its time in the queue, each packet takes 10 ms on the wire, 0.16 ms for its 200 bytes at 10
+    Mbit/s, and some system calls."""
+    delays = [each["delay"]["send"] for each in measured["round_trips"] if each.get("delay")]
+    packets = run.table("packets", 1).filter((pl.col("flow") == "call") & (pl.col("link") == "up"))
+    waits = packets.sort("t_ns")["sojourn_ns"].to_list()[1:-1]
+    rest = [delay - wait for delay, wait in zip(delays, waits, strict=True)]
+    assert 10_160_000 < min(rest) <= max(rest) < 10_180_000
 
 
 @pytest.mark.long
