@@ -402,7 +402,8 @@ impl<B: Body> Qdisc<B> for FqCodel<B> {
         let counts = self.dropping.iter().filter(|d| d.dropping).map(|d| f64::from(d.count));
         State {
             limit: Some(self.limit as f64),
-            count: Some(counts.sum()),
+            // An empty sum would be -0.0.
+            count: Some(counts.fold(0.0, |sum, count| sum + count)),
             flows: Some(f64::from(self.queues.active)),
             ..State::default()
         }
