@@ -1312,6 +1312,22 @@ class Qdisc:
     def text(self) -> str:
         """The canonical words: parsing them gives the same parameters."""
 
+    def whole_text(self, mtu: int) -> str:
+        """The words of every parameter that has a value, defaults included, and what follows from
+        them: red's averaging constant (`ewma`) and its cells of idle time, cake's memory on a link
+        whose largest packet has `mtu` bytes."""
+
+    def tins(self, mtu: int) -> list[tuple[str, int, int, int, int]]:
+        """cake's tins in the order of `tc -s qdisc show`: heading, threshold bit/s (0: none),
+        target ns, interval ns, quantum bytes. Empty for other disciplines."""
+
+    def charged(
+        self, header_bytes: int, bytes: NDArray[np.int64]
+    ) -> tuple[int, bool, NDArray[np.int64]] | None:
+        """The shaper in a discipline: its rate in bit/s, whether it charges packets that the
+        discipline drops, and the bytes that it charges for packets with these sizes, as the
+        discipline counts them. None: it has no shaper, or one for each queue or flow."""
+
     @property
     def notes(self) -> list[tuple[str, str, int]]:
         """Words that are read as tc reads them and probably mean something else: (message, hint,

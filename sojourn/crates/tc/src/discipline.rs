@@ -137,6 +137,47 @@ impl Discipline {
         parts.join(" ")
     }
 
+    /// The words of every parameter that has a value, defaults included. What follows from them
+    /// comes last: red's averaging constant and its cells of idle time, cake's memory on a link
+    /// whose largest packet has `mtu` bytes.
+    pub fn whole_text(&self, mtu: u32) -> String {
+        if self.record.written.is_some() || self.is_bare() {
+            return self.text();
+        }
+        if let Some(child) = self.child() {
+            return format!("{} {}", self.kind(), child.whole_text(mtu));
+        }
+        let mut fields = self.fields.clone();
+        if let Some(translated) = self.record.translated {
+            for (name, value) in translated(&self.fields) {
+                if fields.has(name) && !fields.get(name).is_set() {
+                    fields.set(name, value);
+                }
+            }
+        }
+        let mut parts = vec![self.kind().to_owned()];
+        if let Some(variant) = self.variant()
+            && self.record.grammars[0].variant != Some(variant)
+        {
+            parts.push(format!("variant {variant}"));
+        }
+        parts.extend(self.grammar.write(&fields, |_, _| true));
+        match self.params() {
+            Some(qdisc::Params::Red(qdisc::RedParams::Linux(red))) => {
+                if let Some(weight) = red.weight_log() {
+                    parts.push(format!("ewma {weight} Scell_log {}", red.cell_log(weight)));
+                }
+            }
+            Some(qdisc::Params::Cake(cake) | qdisc::Params::CakeMq(cake))
+                if cake.memlimit.is_none() =>
+            {
+                parts.push(format!("memlimit {}", cake.memory(mtu)));
+            }
+            _ => {}
+        }
+        parts.join(" ")
+    }
+
     /// Whether its sizes depend on the rate of its link.
     pub fn is_bare(&self) -> bool {
         let its = self.queueing();

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -13,7 +13,7 @@ from sojourn.cli import options, text, work
 
 if TYPE_CHECKING:
     from sojourn.engine.estimate import Cost, Fit
-    from sojourn.outputs.output_shapes import CheckedFlow, CheckedLink
+    from sojourn.outputs.output_shapes import CheckedFlow, CheckedLink, CheckedTin
     from sojourn.scenario import Scenario
     from sojourn.scenario.realised import Flow, Link, Realised
 
@@ -118,6 +118,7 @@ def _swept(variants: Sequence[Scenario]) -> dict[str, list[Any]]:
 
 def _link(link: Link, duration_ns: int) -> CheckedLink:
     from sojourn.engine.estimate import mean_rate_bps
+    from sojourn.scenario import derived
 
     steps = [step.bps for step in link.rate]
     return {
@@ -128,6 +129,8 @@ def _link(link: Link, duration_ns: int) -> CheckedLink:
         "mean_bps": mean_rate_bps(link, duration_ns),
         "delay_ms": link.delay_ns / 1e6,
         "qdisc": link.qdisc.text,
+        "parameters": derived.parameters(link),
+        "tins": cast("list[CheckedTin]", [tin.to_dict() for tin in derived.tins(link)]),
         "shaper": link.shaper.text if link.shaper else None,
         "police": link.police.text if link.police else None,
         "ring": link.ring.descriptors if link.ring else None,
@@ -186,7 +189,7 @@ def _described(found: Mapping[str, Any], scenario: Scenario, first: Scenario) ->
     flows = _flow_table(found["flows"])
     if any(flow.drawn for flow in first.flows):
         flows += f"\nRTT and start are those of seed {seeds[0]}; each seed draws its own"
-    parts = ["\n".join(head), _link_table(found["links"]), flows]
+    parts = ["\n".join(head), _link_table(found["links"]), *_parameters(first, seeds), flows]
     if found["programs"]:
         parts.append(_program_table(found["programs"], first))
     if scenario.notes:
@@ -215,6 +218,18 @@ def _link_table(links: Sequence[Mapping[str, Any]]) -> str:
             [link["name"], rate, f"{link['delay_ms']:g} ms", "; ".join([link["qdisc"], *below])]
         )
     return text.table(["link", "rate", "delay", "qdisc"], rows, left=4)
+
+
+def _parameters(first: Scenario, seeds: Sequence[int]) -> list[str]:
+    """What `tc -s qdisc show` would print of each discipline that its words leave open."""
+    from sojourn.scenario import derived
+
+    lines: dict[str, str] = {}
+    for link in first.realise(seeds[0]).links:
+        if link.sampled and (whole := derived.parameters(link)) != link.qdisc.text:
+            tins = derived.tin_lines(derived.tins(link))
+            lines.setdefault("\n".join([whole, *tins]), link.name)
+    return ["\n".join(f"{name}: {text_}" for text_, name in lines.items())] if lines else []
 
 
 def _flow_table(flows: Sequence[Mapping[str, Any]]) -> str:

@@ -15,6 +15,7 @@ from sojourn.engine.runs import run_each
 from sojourn.engine.verify import engine_of, scenario_of
 from sojourn.errors import UserError
 from sojourn.records import FlowInfo, LinkInfo, Run
+from sojourn.scenario import derived
 
 Row = Mapping[str, Any]
 LEAST_NS = 1_000_000
@@ -39,6 +40,8 @@ class Instant:
     seed: int
     links: Mapping[str, tuple[LinkInfo, Row, Row | None]]
     """By name: the link, its row of `links`, and its last row of `queue` (None: it has no time line)."""
+    parameters: Mapping[str, tuple[str, tuple[derived.Tin, ...]]]
+    """By name of the link: its discipline with every parameter, and cake's tins."""
     flows: Mapping[str, tuple[FlowInfo, Row, Row | None, int | None]]
     """By name: the flow, its row of `flows`, its last row of `flow` (None: no sample yet), and TCP's
     MSS (None: not TCP)."""
@@ -49,7 +52,8 @@ class Instant:
             "at_ns": self.at_ns,
             "seed": self.seed,
             "links": [
-                {"link": name, "qdisc": link.qdisc, "totals": dict(totals), "queue": None if now is None else dict(now)}
+                {"link": name, "qdisc": link.qdisc, "parameters": self.parameters[name][0],
+                 "tins": [tin.to_dict() for tin in self.parameters[name][1]], "totals": dict(totals), "queue": None if now is None else dict(now)}
                 for name, (link, totals, now) in self.links.items()
             ],
             "flows": [
@@ -86,13 +90,18 @@ def instant(run: Run, at_ns: int, seed: int | None = None) -> Instant:
         links, queue, flows, flow = (
             again.table(name, seed).to_dicts() for name in ("links", "queue", "flows", "flow")
         )
-    tcp = {one.name: one.tcp for one in scenario.realise(seed).flows}
+    realised = scenario.realise(seed)
+    tcp = {one.name: one.tcp for one in realised.flows}
     return Instant(
         at_ns,
         seed,
         {
             each.name: (each, _named(links, "link", each.name), _last(queue, "link", each.name))
             for each in again.meta.links
+        },
+        {
+            link.name: (derived.parameters(link), tuple(derived.tins(link)))
+            for link in realised.links
         },
         {
             each.name: (
@@ -121,10 +130,11 @@ def _last(rows: list[dict[str, Any]], column: str, name: str) -> Row | None:
 
 def as_tc(found: Instant) -> Iterator[str]:
     """The lines of `tc -s qdisc show`, for each link with a queue that is sampled."""
-    for name, (link, totals, now) in found.links.items():
+    for name, (_, totals, now) in found.links.items():
         if now is None:
             continue
-        kind, _, parameters = link.qdisc.partition(" ")
+        whole, tins = found.parameters[name]
+        kind, _, parameters = whole.partition(" ")
         yield f"qdisc {kind} dev {name} root {parameters}".rstrip()
         yield " " + _words(
             (("Sent {} bytes", totals.get("sent_bytes")), ("{} pkt", totals.get("sent_packets")), ("(dropped {})", totals.get("dropped_packets")))
@@ -137,10 +147,11 @@ def as_tc(found: Instant) -> Iterator[str]:
             (f"{word} {{}}", now.get(column))
             for column, word in STATE.items()
             # A limit that is among the words already is not repeated.
-            if column != "limit" or f"limit {_number(now.get(column))}" not in link.qdisc
+            if column != "limit" or f"limit {_number(now.get(column))}" not in whole
         ]
         if line := _words(state):
             yield f"  {line}"
+        yield from derived.tin_lines(tins)
 
 
 def as_ss(found: Instant) -> Iterator[str]:

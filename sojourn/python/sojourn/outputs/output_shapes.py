@@ -107,6 +107,17 @@ class CellsOutput(TypedDict):
     rows: list[TableRow]
 
 
+class CheckedTin(TypedDict):
+    """A tin of cake, as `tc -s qdisc show` prints it."""
+
+    name: str
+    threshold_bps: int
+    """The rate above which other tins are served first; 0: none."""
+    target_ms: float
+    interval_ms: float
+    quantum_bytes: int
+
+
 class CheckedLink(TypedDict):
     """A link, as drawn for the first seed."""
 
@@ -119,6 +130,10 @@ class CheckedLink(TypedDict):
     """The mean rate over the run."""
     delay_ms: float
     qdisc: str
+    parameters: str
+    """`qdisc` with every parameter that has a value, defaults included."""
+    tins: list[CheckedTin]
+    """cake's; empty for another discipline."""
     shaper: str | None
     police: str | None
     ring: int | None
@@ -293,6 +308,10 @@ class ShownLink(TypedDict):
 
     link: str
     qdisc: str
+    parameters: str
+    """`qdisc` with every parameter that has a value, defaults included."""
+    tins: list[CheckedTin]
+    """cake's; empty for another discipline."""
     totals: dict[str, Any]
     """Its row of the table `links`, from the beginning of the run to the instant."""
     queue: dict[str, Any] | None

@@ -32,7 +32,7 @@ from sojourn.judgement.quantities import Measured, Quantity
 from sojourn.metrics import mean_rates
 from sojourn.records import Run, RunError, holding, write_whole
 from sojourn.report import data, parts, swept, verdict
-from sojourn.scenario import ScenarioError, notebook
+from sojourn.scenario import ScenarioError, derived, notebook
 
 __all__ = ["render", "write"]
 
@@ -49,9 +49,12 @@ USERS = (
         "mos:",
         "late:",
     ),
-    *("goodput", "goodput_other", "jain"),
+    *("rpm", "goodput", "goodput_other", "jain"),
 )
-QUEUE = ("sojourn_mean", "sojourn_p50", "sojourn_p95", "sojourn_p99", "utilisation", "drop_rate")
+QUEUE = (
+    *("sojourn_mean", "sojourn_p50", "sojourn_p95", "sojourn_p99"),
+    *("utilisation", "shaper_utilisation", "drop_rate"),
+)
 SECTIONS = (
     ("numbers", "Numbers"),
     ("time", "Over time"),
@@ -337,6 +340,7 @@ def _facts(one: Measured) -> list[tuple[str, str]]:
         facts.append(
             (f"Link {link.name}{here}", f"{speed}, delay {link.delay_ns / 1e6:g} ms, {queue}")
         )
+    facts += [] if series.is_measured(one.run) else _parameters(one.run)
     kinds = [" ".join(filter(None, (flow.kind, flow.congestion))) for flow in meta.flows]
     counted = ", ".join(f"{kinds.count(kind)} × {kind}" for kind in dict.fromkeys(kinds))
     facts += [("Flows", counted or "none"), ("Fingerprint", meta.fingerprint or "none")]
@@ -354,6 +358,20 @@ def _facts(one: Measured) -> list[tuple[str, str]]:
         )
     )
     return facts
+
+
+def _parameters(run: Run) -> list[tuple[str, str]]:
+    """The disciplines' parameters as `tc -s qdisc show` prints them, where the words leave some
+    open. None for the scenario of an older version that can't be read any more."""
+    found: list[tuple[str, str]] = []
+    with contextlib.suppress(ScenarioError):
+        first = scenario.loads(run.scenario_text, folder=run.path)
+        for link in first.realise(first.seeds[0]).links:
+            if not link.sampled or (whole := derived.parameters(link)) == link.qdisc.text:
+                continue
+            found.append((f"Parameters of {link.name}", whole))
+            found += [(f"{link.name}, {tin.name}", tin.text()) for tin in derived.tins(link)]
+    return found
 
 
 def _pictures(runs: Sequence[Run]) -> dict[str, parts.Picture | None]:

@@ -35,21 +35,22 @@ mod tins;
 
 pub use acks::AckFilterMode;
 pub use mq::CakeMq;
-pub use tins::TinMode;
+pub use tins::{TinMode, TinNumbers};
 
 use crate::cobalt::{Blue, CobaltLaw};
 use crate::slab::{NONE, Slab};
 use crate::{
     AckView, Backlog, Body, Cause, Context, DsField, Ecn, Hosts, Packet, Qdisc, ReplayDraws,
-    ReplayHint, Replayable, State, Verdict,
+    ReplayHint, Replayable, Shaped, State, Verdict,
 };
 use acks::AckFilter;
 use flows::{Flows, QUEUES};
 use follow::{Followed, Following};
 use heap::{Bytes, Heap, Queue};
-use pace::{Pace, Sizes};
+use pace::Pace;
+pub(crate) use pace::Sizes;
 use serde::Deserialize;
-use units::{Rng, Time};
+use units::{Rate, Rng, Span, Time};
 
 /// cake's parameters, including those that its other words imply.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -216,6 +217,30 @@ fn law(rtt_ns: u64, mtu_time: u64) -> CobaltLaw {
     CobaltLaw { target, interval, mtu_time }
 }
 
+impl CakeParams {
+    /// The numbers of each tin that follow from the parameters, in the order of `tc -s qdisc show`.
+    /// `mtu` is the largest packet as the discipline counts bytes.
+    pub fn tin_numbers(&self, mtu: u32) -> Vec<TinNumbers> {
+        let shares = self.tins.shares(self.bandwidth.unwrap_or(0) / 8);
+        let numbers = |(name, at): (&'static str, usize)| {
+            let tin = Tin::new(self, shares[at], mtu);
+            TinNumbers {
+                name,
+                threshold: Rate(shares[at].0 * 8),
+                target: Span(tin.law.target),
+                interval: Span(tin.law.interval),
+                quantum: tin.flows.quantum,
+            }
+        };
+        self.tins.shown().into_iter().map(numbers).collect()
+    }
+
+    /// The memory that all queues together may take, bytes.
+    pub fn memory(&self, mtu: u32) -> u64 {
+        memory_limit(self, self.bandwidth.unwrap_or(0) / 8, mtu)
+    }
+}
+
 /// The memory for all queues, bytes; `rate` is in bytes/s.
 fn memory_limit(params: &CakeParams, rate: u64, mtu: u32) -> u64 {
     let given = params.memlimit.unwrap_or(0);
@@ -252,6 +277,9 @@ pub struct Cake<B> {
     sizes: Sizes,
     header_bytes: u32,
     pace: Pace,
+    /// The shaper's rate, bit/s, and the bytes that it has charged.
+    bandwidth: Option<u64>,
+    charged: u64,
     /// The times at which the shaper releases the next packet, by its clock and at the latest, ns.
     next: u64,
     failsafe: u64,
@@ -287,6 +315,8 @@ impl<B: Body> Cake<B> {
             sizes: Sizes::new(params, context.header_bytes),
             header_bytes: context.header_bytes,
             pace: Pace::new(rate),
+            bandwidth: params.bandwidth,
+            charged: 0,
             next: 0,
             failsafe: 0,
             current: 0,
@@ -436,6 +466,7 @@ impl<B: Body> Cake<B> {
         if self.pace.is_unlimited() {
             return;
         }
+        self.charged += u64::from(bytes);
         self.tins[tin].charge(bytes, now.0);
         let span = self.pace.time(bytes);
         self.next += span;
@@ -648,6 +679,10 @@ impl<B: Body> Qdisc<B> for Cake<B> {
 
     fn holds_until(&self) -> Option<Time> {
         (!self.pace.is_unlimited()).then(|| Time(self.next.min(self.failsafe)))
+    }
+
+    fn shaped(&self) -> Option<Shaped> {
+        self.bandwidth.map(|bps| Shaped { rate: Rate(bps), bytes: self.charged })
     }
 
     fn sees_acks(&self) -> bool {

@@ -10,6 +10,7 @@
 //! Source: tc-cake(8); RFC 4594, RFC 8622 (LE) for the codepoints.
 
 use serde::Deserialize;
+use units::{Rate, Span};
 
 /// The mapping from codepoints to tins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -25,6 +26,21 @@ pub enum TinMode {
     Diffserv4,
     /// Eight classes.
     Diffserv8,
+}
+
+/// The numbers of a tin that follow from cake's parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TinNumbers {
+    /// tc's heading of the tin.
+    pub name: &'static str,
+    /// The rate above which other tins are served first; 0: none.
+    pub threshold: Rate,
+    /// COBALT's target.
+    pub target: Span,
+    /// COBALT's interval.
+    pub interval: Span,
+    /// The turn of a flow, bytes.
+    pub quantum: u32,
 }
 
 impl TinMode {
@@ -56,6 +72,20 @@ impl TinMode {
                 };
                 (0..8).map(|_| next()).collect()
             }
+        }
+    }
+
+    /// The tins as tc shows them: their headings, and their numbers here.
+    pub(super) fn shown(self) -> Vec<(&'static str, usize)> {
+        const NUMBERED: [&str; 8] =
+            ["Tin 0", "Tin 1", "Tin 2", "Tin 3", "Tin 4", "Tin 5", "Tin 6", "Tin 7"];
+        match self {
+            TinMode::Besteffort => vec![(NUMBERED[0], 0)],
+            TinMode::Diffserv3 => vec![("Bulk", 1), ("Best Effort", 0), ("Voice", 2)],
+            TinMode::Diffserv4 => {
+                vec![("Bulk", 1), ("Best Effort", 0), ("Video", 2), ("Voice", 3)]
+            }
+            TinMode::Precedence | TinMode::Diffserv8 => NUMBERED.into_iter().zip(0..).collect(),
         }
     }
 

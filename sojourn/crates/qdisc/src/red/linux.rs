@@ -89,6 +89,11 @@ impl LinuxRedParams {
         weight_log(self.burst, self.min_packets())
     }
 
+    /// Scell_log, with this weight: the cells of idle time are 2^Scell_log ticks.
+    pub fn cell_log(&self, weight_log: u32) -> u32 {
+        idle_damping(self.avpkt, self.bandwidth, weight_log).0
+    }
+
     fn min_packets(&self) -> f64 {
         f64::from(self.min) / f64::from(self.avpkt.max(1))
     }
