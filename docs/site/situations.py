@@ -105,7 +105,7 @@ def _cell(number: float, places: int) -> str:
 
 
 def result(found: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
-    """The README's sentence about a ping beside the queue of a home line."""
+    """The README's sentence about a ping beside the uploads of a home line."""
     fifo, cake = (found["home-uplink"][words]["ping_p95_ms"] for words in ("pfifo", "cake"))
     return (
         f"With the FIFO of many routers (`pfifo`) one ping in twenty takes more than {fifo:.0f} ms; "

@@ -9,8 +9,8 @@
 //!
 //! - Tokens are ns at the rate (`BytePace`). The burst is a time too, in ticks of 64 ns, rounded
 //!   down as tc rounds it.
-//! - Tokens are counted when a packet conforms. New tokens are those of at most the time that fills
-//!   the bucket.
+//! - Tokens are counted when a packet conforms. New tokens accrue for at most the time that
+//!   fills the bucket.
 //! - A packet larger than `mtu` is dropped, however many tokens there are.
 //!
 //! Deviations: no peak rate, no average rate, and packets that exceed the rate are dropped, never

@@ -4,8 +4,8 @@
 //! With the default map each packet enters the same band as in pfifo_fast. The limit of each
 //! band is the txqueuelen of the device.
 //!
-//! Source: tc-prio(8); Linux net/sched/sch_prio.c (6.12) for the behaviour. Unlike pfifo_fast it is
-//! never bypassed, and a full band has room as soon as one of its packets has left.
+//! Source: tc-prio(8); Linux net/sched/sch_prio.c (6.12) for the behaviour. Unlike pfifo_fast it
+//! has no TCQ_F_CAN_BYPASS, and a full band has room as soon as one of its packets has left.
 //!
 //! Deviations: the bands' children are the pfifos that prio creates; other children are not
 //! supported. The priority always follows from the TOS byte.

@@ -855,7 +855,7 @@ impl Code {
 pub(crate) const CODE: Plain<Code> = Plain {
     read: |value| {
         let no_text = || {
-            let message = format!("{} is not the text of files", quoted(value));
+            let message = format!("{} is not a table of files and their text", quoted(value));
             Wrong::new(message, "leave it out: it is filled from the files that are named")
         };
         let text = |(name, text): (&str, &Value)| {

@@ -233,8 +233,8 @@ impl Discipline {
         its.fields.count("limit").filter(|_| linux.limit_is_device_s)
     }
 
-    /// The options of a netlink message, with their names in linux/pkt_sched.h. `None`: sojourn
-    /// does not create this discipline by netlink.
+    /// The options of a netlink message, with their names in linux/pkt_sched.h. `None`: the
+    /// record has them as bytes (`packed_options`), or not at all.
     pub fn options(&self) -> Option<Vec<(String, u64)>> {
         match self.record.linux.as_ref()?.options {
             Options::None | Options::Packed(_) | Options::Words(_) => None,

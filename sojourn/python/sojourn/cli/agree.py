@@ -45,8 +45,8 @@ KERNEL = {
     "--most-seeds",
     type=click.IntRange(1, work.MOST_SEEDS),
     metavar="N",
-    help="Add seeds, twice as many each round and N at most, to every scenario with an undecided number: one beyond"
-    f" the tolerance, or with an interval that reaches beyond it. [default: {STANDING_MOST_SEEDS} for the standing set, otherwise none]",
+    help="Double the seeds each round, up to N, of every scenario with a number that is beyond the tolerance, or whose"
+    f" interval reaches beyond it. [default: {STANDING_MOST_SEEDS} for the standing set, otherwise none]",
 )
 @click.option(
     "--tolerance",

@@ -468,5 +468,5 @@ def _uncompiled(shape: _Shape, name: str, error: Exception) -> UserError:
     reason = plain(next((line.strip() for line in lines if line.strip()), "it gives no reason"))
     return UserError(
         f"{shape.file}: {shape.name}.{name} can't be compiled by numba {numba_version()}: {reason[:MOST_SHOWN]}",
-        "write it with simpler statements, and report it: sojourn should have found the line",
+        "write simpler statements, and report this error: sojourn should have named the line at fault",
     )
