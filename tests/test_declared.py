@@ -105,6 +105,7 @@ CONDITIONS = {
     *("bottleneck", "link", "flow", "up", "down", "duplex", "name", "from", "to", "via"),
     *("duration", "warmup", "rate", "delay", "link_layer", "loss", "jitter", "reorder"),
     *("duplicate", "slot", "overtake", "delay_schedule", "delay_repeat", "schedule", "repeat"),
+    *("loss_schedule", "loss_repeat"),
     *("police", "replay_window", "kind", "count", "direction", "rtt", "start", "stop", "access"),
     *("hosts", "hosts_at", "dscp", "tunnel", "packets", "ladder", "segment", "ahead", "size"),
     *("interval", "packet", "fps", "gop", "i_ratio", "cv", "payload", "frames", "pause"),

@@ -8,6 +8,7 @@ import pytest
 
 from sojourn import Scenario, ScenarioError, loads
 from sojourn.cli import status
+from sojourn.scenario.realised import SteppedLoss
 
 HEAD = """duration = "5 s"
 [bottleneck]
@@ -178,3 +179,26 @@ def test_a_rate_that_no_step_uses_can_not_be_set(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as refused:
         loads(f'{swept}"bottleneck.rate" = ["1 Mbit/s", "2 Mbit/s"]\n')
     assert refused.value.problems[0].line == 10
+
+
+def test_a_trace_of_losses_has_percentages_and_a_name_tells_other_units(tmp_path: Path) -> None:
+    head = 'down.rate = "5 Mbit/s"\ndown.loss_trace'
+    for text, expected in (
+        ("0 0\n1 2.5\n2 0\n", [(0, 0.0), (10**9, 0.025), (2 * 10**9, 0.0)]),
+        ("time_ms,rtt_ms,loss_pct\n0,20,1\n500,20,100\n", [(0, 0.01), (5 * 10**8, 1.0)]),
+        ("t,loss_ratio\n0,0.5\n2,0.25\n", [(0, 0.5), (2 * 10**9, 0.25)]),
+    ):
+        (tmp_path / "line").write_text(text)
+        scenario = loads(f'{HEAD}{head} = "line"\n{FLOW}', folder=tmp_path)
+        loss = scenario.realise(1).links[0].loss
+        assert isinstance(loss, SteppedLoss)
+        assert (loss.steps, loss.period_ns) == (expected, expected[-1][0] * 2 - expected[-2][0])
+        assert loads(scenario.to_toml()) == scenario
+    for text, why in (
+        ("0 101\n", "is out of range"),
+        ("t,lost_packets\n0,5\n", "it needs a time and a loss"),
+        ("t,loss,owd_ms\n0,5,5\n", "it is not clear which are a time and a loss"),
+    ):
+        (tmp_path / "line").write_text(text)
+        with pytest.raises(ScenarioError, match=why):
+            loads(f'{HEAD}{head} = "line"\n{FLOW}', folder=tmp_path)

@@ -765,7 +765,18 @@ class Link:
         """The same link with these steps of (from ns, bit/s), which do not repeat."""
 
     def with_qdisc(self, qdisc: Qdisc) -> Link:
-        """The same link with another discipline."""
+        """The same link with another discipline, which keeps the steps if it is of the same kind."""
+
+    @property
+    def qdisc_steps(self) -> tuple[tuple[int, Qdisc], ...]:
+        """Steps of its discipline's parameters: (at ns, all parameters from then on)."""
+
+    def with_qdisc_steps(self, steps: Sequence[tuple[int, Qdisc]]) -> Link:
+        """The same link with these steps of its discipline's parameters: (at ns, all parameters)."""
+
+    def lacking_change(self) -> str | None:
+        """What its discipline's steps change that the simulator can't change while a queue stands,
+        as `cake besteffort`; None: nothing."""
 
     @property
     def name(self) -> str:
@@ -796,7 +807,7 @@ class Link:
     @property
     def framing(self) -> LinkLayer: ...
     @property
-    def loss(self) -> RandomLoss | GilbertLoss | StateLoss | None:
+    def loss(self) -> RandomLoss | GilbertLoss | StateLoss | SteppedLoss | None:
         """The losses of the wire."""
 
     @property
@@ -906,6 +917,20 @@ class StateLoss:
     def p23(self) -> float: ...
     @property
     def p14(self) -> float: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class SteppedLoss:
+    """Independent losses, with a probability that changes over time."""
+
+    @property
+    def steps(self) -> list[tuple[int, float]]:
+        """(from ns, the probability from then on), the first at 0."""
+
+    @property
+    def period_ns(self) -> int | None:
+        """The steps repeat after this many ns."""
+
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
@@ -1349,6 +1374,15 @@ class Qdisc:
         """The tc arguments for Linux, all spelt out. The device's packets have an Ethernet header;
         if `header_bytes` is another size, tc-stab(8) makes the discipline count that size. Raises
         UnitError if Linux's discipline can't have these parameters."""
+
+    def change_command(self) -> str:
+        """The tc arguments behind `qdisc change DEVICE` that set all its parameters but those that
+        can't be changed. Raises UnitError if Linux has none of these parameters."""
+
+    def changed(self, text: str) -> Qdisc:
+        """The discipline after `tc qdisc change` with these words: parameters that they do not name
+        keep their values, except where Linux sets all at once (red, pfifo). Raises UnitError if the
+        words are wrong, or Linux can't change it."""
 
     @property
     def queue_length(self) -> int | None:

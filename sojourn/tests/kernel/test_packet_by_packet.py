@@ -413,6 +413,21 @@ def test_the_same_packets_are_lost(kernel_uml: str, loss: str) -> None:
     assert left.height > 100
 
 
+def test_the_same_packets_are_lost_while_the_loss_changes(kernel_uml: str) -> None:
+    """A step applies to packets whose last bit leaves at its time or later."""
+    steps = [["0 s", "0 %"], ["501 ms", "10 %"], ["902 ms", "1 %"], ["1.3 s", "30 %"]]
+    changing = {"bottleneck.loss_schedule": steps, "bottleneck.loss_repeat": "1.6 s"}
+    variant = loads(LOSSY).with_({"bottleneck.loss": None, **changing})
+    ours, kernels = (
+        sojourn.run_all([variant], engine=engine, seeds=1)[0] for engine in ("sim", kernel_uml)
+    )
+    left, right = (run.table("drops", 1) for run in (ours, kernels))
+    assert left["cause"].to_list() == right["cause"].to_list() == ["wire"] * left.height
+    assert np.abs(left["t_ns"].to_numpy() - right["t_ns"].to_numpy()).max() < APART_NS
+    assert left.height > 50
+    assert not ((left["t_ns"] % 1_600_000_000) < 500_000_000).any()
+
+
 IMPAIRED = """
 duration = "4 s"
 

@@ -240,6 +240,7 @@ def test_the_examples_that_linux_can_do_are_not_refused() -> None:
             "coexistence",
             "l4s",
             "policed",
+            "time-limit",
         )
         and planned(variant)
     }
@@ -546,6 +547,33 @@ def test_a_card_s_wire_gets_the_settings_of_the_link() -> None:
     assert (event["at_ns"], event["step"]["text"]) == (10**9, str(5 * 10**6))
     with pytest.raises(PlanError, match="simulated cards"):
         planned(scenario, VETH)
+
+
+def test_steps_of_a_discipline_are_changes_by_tc_and_those_of_a_loss_are_the_card_s() -> None:
+    changes = [["1 s", "cake bandwidth 3mbit"], ["2 s", "cake rtt 20ms"], ["9 h", "cake wash"]]
+    scenario = with_(
+        bottleneck__down={
+            "qdisc": "cake bandwidth 9mbit besteffort atm overhead 8",
+            "qdisc_schedule": changes,
+            "loss_schedule": [["0 s", "1 %"], ["1500 ms", "50 %"]],
+        },
+    )
+    _, made = planned(scenario)
+    events = [(each["at_ns"], each["step"]) for each in made["events"]]
+    assert [at for at, _ in events] == [10**9, 15 * 10**8, 2 * 10**9]
+    lines = [" ".join(step["argv"]) for _, step in events if step["do"] == "run"]
+    # The line's words can't be changed, so they are not repeated.
+    assert lines == [
+        "tc qdisc change dev nic0a root handle 10: cake bandwidth 3mbit besteffort",
+        "tc qdisc change dev nic0a root handle 10: cake bandwidth 3mbit rtt 20ms besteffort",
+    ]
+    loss = events[1][1]
+    assert loss["path"] == "/sys/kernel/simnic/nic0a/loss_good"
+    assert int(loss["text"]) == 2**52
+    assert int(card(made, "nic0a")["loss_good"]) == math.ceil(0.01 * 2**53)
+    problems = str(refused(scenario, VETH))
+    assert "which packets a change drops" in problems
+    assert "a loss that changes over time" in problems
 
 
 def test_large_packets_are_built_only_with_offloads() -> None:

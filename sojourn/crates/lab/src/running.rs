@@ -35,6 +35,8 @@ pub fn lacking(scenario: &scenario::Scenario, run: &realised::Run) -> Vec<Proble
     }
     for link in &run.links {
         problems.extend(lacking_of(&link.qdisc));
+        let steps = realised::lacking_change(link).map(|what| format!("steps of {what}"));
+        problems.extend(steps.map(|what| of_a_kernel(&what)));
     }
     let mut last = "";
     for flow in run.flows.iter().filter(|flow| flow.traffic.tcp().is_some()) {

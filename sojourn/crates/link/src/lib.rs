@@ -45,7 +45,7 @@ mod window;
 pub use dql::Dql;
 pub use framing::{Cells, Framing};
 pub use leaf::Leaf;
-pub use loss::{Loss, LossLaw};
+pub use loss::{Loss, LossLaw, LossStep};
 pub use police::{Policer, PolicerParams};
 pub use propagation::{
     DelayJitter, DelayStep, Distribution, Duplication, EcnRemark, Impairments, Propagation,
@@ -58,7 +58,8 @@ pub use shaper::{Shaper, ShaperParams};
 pub use window::Window;
 
 use propagation::Crossing;
-use qdisc::{Backlog, Body, Cause, Discipline, Packet, Qdisc, Verdict};
+use qdisc::{Backlog, Body, Cause, Discipline, Packet, Params, Qdisc, Verdict};
+use serde::{Deserialize, Serialize};
 use units::{Rate, Span, Time};
 
 /// A packet that has left the queue: it is in transmission or in the ring.
@@ -159,6 +160,7 @@ pub struct Counters {
 /// let wire = Propagation::new(Span::from_millis(10), &Loss::None, &Impairments::default(), rng);
 /// let mut link: Link<u32> = Link::new(LinkParts {
 ///     qdisc: Discipline::new(&Params::Pfifo(FifoParams { limit: 10 }), context),
+///     qdisc_steps: Vec::new(),
 ///     schedule,
 ///     framing: Framing::NONE,
 ///     wire,
@@ -176,6 +178,8 @@ pub struct Counters {
 /// ```
 pub struct Link<B> {
     qdisc: Discipline<B>,
+    /// The steps of its parameters that have not happened, the next one last.
+    qdisc_steps: Vec<QdiscStep>,
     schedule: Schedule,
     /// The time at which the transmitter becomes or became free.
     free_at: Time,
@@ -221,10 +225,22 @@ impl Transmission {
     }
 }
 
+/// New parameters for the discipline at a time.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct QdiscStep<P = Params> {
+    /// Time of the step, ns.
+    pub at_ns: u64,
+    /// All parameters from then on.
+    pub qdisc: P,
+}
+
 /// The parts of a link.
 pub struct LinkParts<B> {
     /// The queue discipline.
     pub qdisc: Discipline<B>,
+    /// Steps of its parameters, in order of time.
+    pub qdisc_steps: Vec<QdiscStep>,
     /// The rate over time.
     pub schedule: Schedule,
     /// The overhead of the link layer.
@@ -299,8 +315,18 @@ impl Gate {
 impl<B: Body> Link<B> {
     /// An idle link.
     pub fn new(parts: LinkParts<B>) -> Link<B> {
-        let LinkParts { qdisc, schedule, framing, wire, ring, shaper, police, replay_window } =
-            parts;
+        let LinkParts {
+            qdisc,
+            mut qdisc_steps,
+            schedule,
+            framing,
+            wire,
+            ring,
+            shaper,
+            police,
+            replay_window,
+        } = parts;
+        qdisc_steps.reverse();
         let held = qdisc.holds_until();
         let gate = (ring.is_some() || shaper.is_some() || held.is_some()).then(|| {
             Box::new(Gate {
@@ -311,6 +337,7 @@ impl<B: Body> Link<B> {
         });
         Link {
             qdisc,
+            qdisc_steps,
             schedule,
             free_at: Time::ZERO,
             last: Transmission { ip_bytes: NO_BYTES, wire_bytes: 0, span: Span::ZERO },
@@ -576,12 +603,45 @@ impl<B: Body> Link<B> {
         }
     }
 
-    /// Reports a new step of the schedule at `now` to the discipline.
-    pub fn rate_stepped(&mut self, now: Time) {
-        let rates = [self.schedule.rate_at(now), self.shaped_rate()];
-        if let Some(rate) = rates.into_iter().flatten().min() {
-            self.qdisc.rate_changed(rate);
+    /// The first time after `now` at which its rate or its discipline's parameters change. `step`
+    /// has been called for those up to `now`.
+    pub fn next_step(&self, now: Time) -> Time {
+        self.schedule.next_change(now).min(self.next_qdisc_step())
+    }
+
+    /// The next time at which its discipline's parameters change.
+    pub fn next_qdisc_step(&self) -> Time {
+        self.qdisc_steps.last().map_or(Time::NEVER, |step| Time(step.at_ns))
+    }
+
+    /// Carries out the steps of `now`: reports a new rate to the discipline, and changes its
+    /// parameters. Earlier events have been advanced.
+    pub fn step(&mut self, now: Time, out: &mut impl Outlet<B>) {
+        if now > Time::ZERO && self.schedule.next_change(Time(now.0 - 1)) == now {
+            let rates = [self.schedule.rate_at(now), self.shaped_rate()];
+            if let Some(rate) = rates.into_iter().flatten().min() {
+                self.qdisc.rate_changed(rate);
+            }
         }
+        if self.next_qdisc_step() <= now {
+            self.change_qdisc(now, out);
+        }
+    }
+
+    /// The discipline's parameters change at `now`.
+    #[cold]
+    pub fn change_qdisc(&mut self, now: Time, out: &mut impl Outlet<B>) {
+        while self.next_qdisc_step() <= now
+            && let Some(step) = self.qdisc_steps.pop()
+        {
+            self.integrate(now);
+            self.qdisc.change(&step.qdisc, now, &mut self.verdicts);
+            self.report_verdicts(now, out);
+        }
+        if let Some(gate) = &mut self.gate {
+            gate.ask(&self.qdisc);
+        }
+        debug_assert_eq!(self.backlog, self.qdisc.backlog(), "a verdict was not reported");
     }
 
     /// The driver's ring, in its state at the last call of the link.
@@ -774,6 +834,7 @@ mod tests {
         };
         Link::new(LinkParts {
             qdisc: Discipline::new(&params, context),
+            qdisc_steps: Vec::new(),
             schedule,
             framing: Framing::NONE,
             wire: Propagation::new(

@@ -1,4 +1,5 @@
-//! Losses of a wire: none, each packet independently, or in bursts.
+//! Losses of a wire: none, each packet independently, with one probability or with steps of it, or
+//! in bursts.
 //!
 //! Bursts follow Gilbert and Elliott's two-state chain, with the names of netem's `gemodel`: `p`
 //! good to bad, `r` bad to good, and the probability of loss in each state. Or they follow the four
@@ -7,7 +8,7 @@
 //! in the Linux kernel", 2012). Either chain takes a step for each packet.
 
 use serde::{Deserialize, Serialize};
-use units::Rng;
+use units::{Rng, Time};
 
 /// The law in a scenario. Probabilities are fractions.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -45,6 +46,23 @@ pub enum Loss {
         /// An isolated loss.
         p14: f64,
     },
+    /// Each packet is lost by itself, with a probability that changes over time.
+    Steps {
+        /// Steps in order of time, the first at 0.
+        steps: Vec<LossStep>,
+        /// The steps repeat after this many ns.
+        period_ns: Option<u64>,
+    },
+}
+
+/// The probability of a loss from this time on.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct LossStep {
+    /// Time of the step, ns.
+    pub at_ns: u64,
+    /// The probability, a fraction.
+    pub probability: f64,
 }
 
 /// The law with its state and its generator.
@@ -63,12 +81,19 @@ impl LossLaw {
         LossLaw { law, bad: false, state: 1, rng }
     }
 
-    /// Whether the next packet is lost.
+    /// Whether the next packet is lost, whose last bit leaves now.
     #[inline]
-    pub fn loses(&mut self) -> bool {
+    pub fn loses(&mut self, now: Time) -> bool {
         match self.law {
             Loss::None => false,
             Loss::Random { probability } => self.rng.chance(probability),
+            Loss::Steps { ref steps, period_ns } => {
+                let into = period_ns.map_or(now.0, |period| now.0 % period);
+                let LossStep { probability, .. } =
+                    steps[steps.partition_point(|step| step.at_ns <= into) - 1];
+                // While nothing is lost nothing is drawn, as on the kernel's card.
+                probability > 0.0 && self.rng.chance(probability)
+            }
             Loss::Gilbert { p, r, bad_loss, good_loss } => {
                 if self.rng.chance(if self.bad { r } else { p }) {
                     self.bad = !self.bad;
@@ -101,7 +126,7 @@ mod tests {
 
     fn fraction(law: Loss) -> (f64, f64) {
         let mut law = LossLaw::new(law, Rng::new(3, "loss"));
-        let lost: Vec<bool> = (0..400_000).map(|_| law.loses()).collect();
+        let lost: Vec<bool> = (0..400_000).map(|_| law.loses(Time::ZERO)).collect();
         let count = lost.iter().filter(|l| **l).count() as f64;
         let bursts = lost.windows(2).filter(|w| !w[0] && w[1]).count() as f64;
         (count / lost.len() as f64, count / bursts)
@@ -111,6 +136,17 @@ mod tests {
     fn random_loss_has_its_probability() {
         let (share, _) = fraction(Loss::Random { probability: 0.02 });
         assert!((share - 0.02).abs() < 0.001, "{share}");
+    }
+
+    #[test]
+    fn steps_of_a_loss_apply_from_their_time_on_and_repeat() {
+        let step = |at_ns, probability| LossStep { at_ns, probability };
+        let steps = vec![step(0, 0.0), step(10, 1.0), step(20, 0.25)];
+        let mut law = LossLaw::new(Loss::Steps { steps, period_ns: Some(40) }, Rng::new(3, "loss"));
+        let lost = [0, 9, 10, 19, 40, 49, 50, 59].map(|at| law.loses(Time(at)));
+        assert_eq!(lost, [false, false, true, true, false, false, true, true]);
+        let many = (0..100_000).filter(|at| law.loses(Time(20 + 40 * at))).count();
+        assert!(many.abs_diff(25_000) < 600, "{many}");
     }
 
     #[test]

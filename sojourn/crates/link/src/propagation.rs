@@ -386,7 +386,7 @@ impl Law {
             .impairments
             .duplicate
             .is_some_and(|duplicate| self.duplicate.draw() < duplicate.probability);
-        let lost = self.loss.loses();
+        let lost = self.loss.loses(finished);
         if lost && !doubled {
             return Crossing { lost: true, arrives: finished + delay, again: None };
         }

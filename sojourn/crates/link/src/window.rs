@@ -19,12 +19,13 @@ pub trait Window<B>: Outlet<B> + Sized {
 }
 
 impl<B: Body> Link<B> {
-    /// Whether the link has a queue, a transmitter of one rate, a wire of one delay, and nothing
-    /// else.
+    /// Whether the link has a queue whose parameters stay, a transmitter of one rate, a wire of one
+    /// delay, and nothing else.
     pub fn is_plain(&self) -> bool {
         let rate = self.schedule.rate_at(Time::ZERO).filter(|_| self.schedule.is_constant());
         rate.is_some_and(|rate| rate > Rate(0))
             && self.gate.is_none()
+            && self.qdisc_steps.is_empty()
             && self.policer.is_none()
             && self.replay.is_none()
             && !self.asks_at_once
@@ -263,6 +264,7 @@ pub(crate) mod tests {
         let delay = Span::from_millis(5);
         let link = Link::new(LinkParts {
             qdisc: Discipline::new(params, context),
+            qdisc_steps: Vec::new(),
             schedule,
             framing: Framing { header_bytes, ..Framing::NONE },
             wire: Propagation::new(delay, &Loss::None, &Impairments::default(), rng),

@@ -47,6 +47,7 @@ impl Spec {
         };
         Link::new(LinkParts {
             qdisc: Discipline::new(&self.qdisc, context),
+            qdisc_steps: Vec::new(),
             schedule,
             framing: Framing::NONE,
             wire: Propagation::new(DELAY, &Loss::None, &Impairments::default(), |name| {

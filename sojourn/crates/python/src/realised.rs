@@ -6,7 +6,7 @@
 
 use crate::json::json_to_python;
 use crate::tc::{LinkLayer, Police, Qdisc, Shaper};
-use link::{Loss, RateStep, RingParams};
+use link::{Loss, QdiscStep, RateStep, RingParams};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -226,6 +226,8 @@ pub struct Link {
     #[pyo3(get)]
     qdisc: Py<Qdisc>,
     #[pyo3(get)]
+    qdisc_steps: Py<PyTuple>,
+    #[pyo3(get)]
     framing: Py<LinkLayer>,
     #[pyo3(get)]
     loss: Py<PyAny>,
@@ -245,6 +247,11 @@ impl Link {
         let ring = |&RingParams { descriptors, bql, coalesce_ns }: &RingParams| {
             Py::new(py, Ring { descriptors, bql, coalesce_ns })
         };
+        let qdisc_steps = spec
+            .qdisc_steps
+            .iter()
+            .map(|step| Ok((step.at_ns, Py::new(py, Qdisc(step.qdisc.clone()))?)))
+            .collect::<PyResult<Vec<_>>>()?;
         let loss = match spec.loss {
             Loss::None => py.None(),
             Loss::Random { probability } => RandomLoss { probability }.into_py_any(py)?,
@@ -254,10 +261,15 @@ impl Link {
             Loss::States { p13, p31, p32, p23, p14 } => {
                 StateLoss { p13, p31, p32, p23, p14 }.into_py_any(py)?
             }
+            Loss::Steps { ref steps, period_ns } => {
+                let steps = steps.iter().map(|step| (step.at_ns, step.probability)).collect();
+                SteppedLoss { steps, period_ns }.into_py_any(py)?
+            }
         };
         Ok(Link {
             rate: PyTuple::new(py, steps)?.unbind(),
             qdisc: Py::new(py, Qdisc(spec.qdisc.clone()))?,
+            qdisc_steps: PyTuple::new(py, qdisc_steps)?.unbind(),
             framing: Py::new(py, LinkLayer(spec.framing))?,
             loss,
             impairments: (!spec.impairments.is_none())
@@ -295,6 +307,7 @@ impl Link {
             rate_period_ns: None,
             delay_ns,
             qdisc: qdisc.0.clone(),
+            qdisc_steps: Vec::new(),
             framing: framing.0,
             loss: Loss::None,
             impairments: link::Impairments::default(),
@@ -325,7 +338,30 @@ impl Link {
     }
 
     fn with_qdisc(&self, py: Python<'_>, qdisc: &Qdisc) -> PyResult<Link> {
-        Link::of(py, &LinkSpec { qdisc: qdisc.0.clone(), ..self.spec.clone() })
+        let mut spec = LinkSpec { qdisc: qdisc.0.clone(), ..self.spec.clone() };
+        // Another discipline does not have these parameters.
+        if qdisc.0.kind() != self.spec.qdisc.kind() {
+            spec.qdisc_steps.clear();
+        }
+        Link::of(py, &spec)
+    }
+
+    fn with_qdisc_steps(
+        &self,
+        py: Python<'_>,
+        steps: Vec<(u64, PyRef<'_, Qdisc>)>,
+    ) -> PyResult<Link> {
+        let step = |(at_ns, qdisc): &(u64, PyRef<'_, Qdisc>)| QdiscStep {
+            at_ns: *at_ns,
+            qdisc: qdisc.0.clone(),
+        };
+        let qdisc_steps = steps.iter().map(step).collect();
+        Link::of(py, &LinkSpec { qdisc_steps, ..self.spec.clone() })
+    }
+
+    /// See `_core.pyi`.
+    fn lacking_change(&self) -> Option<String> {
+        realised::lacking_change(&self.spec)
     }
 
     #[getter]
@@ -433,6 +469,14 @@ pub struct StateLoss {
     p32: f64,
     p23: f64,
     p14: f64,
+}
+
+/// See `_core.pyi`.
+#[pyclass(frozen, eq, get_all, module = "sojourn._core")]
+#[derive(PartialEq)]
+pub struct SteppedLoss {
+    steps: Vec<(u64, f64)>,
+    period_ns: Option<u64>,
 }
 
 /// See `_core.pyi`.
@@ -880,6 +924,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<RandomLoss>()?;
     module.add_class::<GilbertLoss>()?;
     module.add_class::<StateLoss>()?;
+    module.add_class::<SteppedLoss>()?;
     module.add_class::<Impairments>()?;
     module.add_class::<Flow>()?;
     module.add_class::<Bulk>()?;

@@ -184,6 +184,14 @@ impl Qdisc {
         command.map_err(|error| unit_error(py, "", error))
     }
 
+    fn change_command(&self, py: Python<'_>) -> PyResult<String> {
+        self.0.change_command().map_err(|error| unit_error(py, "", error))
+    }
+
+    fn changed(&self, py: Python<'_>, text: &str) -> PyResult<Qdisc> {
+        self.0.changed(text).map(Qdisc).map_err(|error| unit_error(py, text, error))
+    }
+
     fn tree(&self, device: &str, handle: &str) -> Vec<String> {
         self.0.tree(device, handle)
     }

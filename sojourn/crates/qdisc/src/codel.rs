@@ -42,6 +42,7 @@
 //! with `ecn`. The limit is in packets in all variants (ns-3's default is 1500 bytes x 1000).
 
 use crate::bypass::Bypass;
+use crate::change::drop_down_to;
 use crate::ds::mark;
 use crate::{Backlog, Cause, Context, DsSelector, Fifo, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
@@ -184,6 +185,17 @@ impl Control {
                 _ => u64::from(mtu) + 1,
             },
         }
+    }
+
+    /// The law with other parameters, of the same variant.
+    pub(crate) fn changed(
+        &self,
+        times: (u64, u64),
+        ecn: bool,
+        ce_threshold_ns: Option<u64>,
+    ) -> Control {
+        let enough_bytes = self.enough_bytes;
+        Control { enough_bytes, ..Control::new(self.variant, times, ecn, ce_threshold_ns, 0) }
     }
 
     /// RFC 8289 §5.5 `deque`: drops or marks packets by the law, and returns the next one to send.
@@ -385,6 +397,17 @@ impl<B> Codel<B> {
             queue: Fifo::default(),
             bypass: Bypass::new(params.variant.is_linux() && context.root && params.limit > 0),
         }
+    }
+}
+
+impl<B> Codel<B> {
+    /// Sets the parameters, and drops the oldest packets down to the limit (codel_change). The
+    /// dropping state stays as it is.
+    pub(crate) fn change(&mut self, params: &CodelParams, verdicts: &mut Vec<Verdict<B>>) {
+        let times = (params.target_ns, params.interval_ns);
+        self.control = self.control.changed(times, params.ecn, params.ce_threshold_ns);
+        self.limit = params.limit;
+        drop_down_to(self.limit, &mut self.queue, verdicts);
     }
 }
 

@@ -10,12 +10,17 @@
 //! `limit`. The packet in transmission does not count. Deviation: pfifo_head_drop may drop a packet
 //! that bypasses the queue in Linux (see `bypass`), if `limit` packets arrive during one
 //! transmission.
+//!
+//! `bfifo variant time` has a limit in time: `limit` times the link's rate, in bytes as the
+//! discipline counts them. It changes with the rate. Packets that are above a smaller limit stay
+//! queued. Source: the request for such a limit by A. Cahalan, "txqueuelen has wrong units; should
+//! be time", linux-kernel, 27 February 2011; Linux has none.
 
 use crate::{Backlog, Cause, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
-use units::Time;
+use units::{Rate, Time};
 
 /// `limit N`: packets for pfifo and pfifo_head_drop, bytes for bfifo.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -23,6 +28,34 @@ use units::Time;
 pub struct FifoParams {
     /// The limit in packets or bytes.
     pub limit: u64,
+}
+
+/// `bfifo limit BYTES`, or `bfifo variant time limit TIME`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum BfifoParams {
+    /// Linux's: a limit in bytes.
+    Bytes(FifoParams),
+    /// A limit in bytes that follows the link's rate.
+    Time(TimeFifoParams),
+}
+
+/// `bfifo variant time limit TIME`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimeFifoParams {
+    /// The variant's name.
+    pub variant: OfTime,
+    /// The longest time that the queued bytes may take at the link's rate, ns.
+    pub limit_ns: u64,
+}
+
+/// The name of the variant whose limit is a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub enum OfTime {
+    /// `variant time`.
+    #[serde(rename = "time")]
+    Time,
 }
 
 /// A ring of packets in order of arrival, with a count of their bytes.
@@ -136,6 +169,8 @@ impl Limit for HeadDrop {
 /// A FIFO with a limit of the kind `L`.
 pub struct LimitedFifo<B, L> {
     limit: u64,
+    /// The time that the limit is computed from as the rate changes, if it is a time.
+    limit_ns: Option<u64>,
     queue: Fifo<B>,
     kind: PhantomData<L>,
 }
@@ -150,7 +185,35 @@ pub type HeadDropFifo<B> = LimitedFifo<B, HeadDrop>;
 impl<B, L> LimitedFifo<B, L> {
     /// An empty queue with this limit.
     pub fn new(params: &FifoParams) -> Self {
-        LimitedFifo { limit: params.limit, queue: Fifo::default(), kind: PhantomData }
+        let (queue, kind) = (Fifo::default(), PhantomData);
+        LimitedFifo { limit: params.limit, limit_ns: None, queue, kind }
+    }
+}
+
+impl<B> Bfifo<B> {
+    /// An empty queue on a link of this rate.
+    pub fn on_link(params: &BfifoParams, rate: Option<Rate>) -> Self {
+        match params {
+            BfifoParams::Bytes(params) => LimitedFifo::new(params),
+            BfifoParams::Time(TimeFifoParams { limit_ns, .. }) => {
+                let limit = rate.map_or(u64::MAX, |rate| bytes_in(*limit_ns, rate));
+                let fifo = LimitedFifo::new(&FifoParams { limit });
+                LimitedFifo { limit_ns: Some(*limit_ns), ..fifo }
+            }
+        }
+    }
+}
+
+/// The whole bytes that a rate sends in a time.
+fn bytes_in(ns: u64, rate: Rate) -> u64 {
+    let bytes = u128::from(ns) * u128::from(rate.0) / 8_000_000_000;
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+impl<B, L> LimitedFifo<B, L> {
+    /// Sets the limit. Packets above it stay queued.
+    pub(crate) fn change(&mut self, params: &FifoParams) {
+        self.limit = params.limit;
     }
 }
 
@@ -196,12 +259,21 @@ impl<B, L: Limit> Qdisc<B> for LimitedFifo<B, L> {
     fn state(&self, _now: Time) -> State {
         State { limit: Some(self.limit as f64), ..State::default() }
     }
+
+    fn rate_changed(&mut self, rate: Rate) {
+        // No number of bytes is a time at a rate of 0. The limit stays until the outage is over.
+        if let Some(ns) = self.limit_ns.filter(|_| rate > Rate(0)) {
+            self.limit = bytes_in(ns, rate);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::DsField;
+
+    const MS: u64 = 1_000_000;
 
     fn packet(flow: u32, size: u32) -> Packet<()> {
         Packet { enqueued: Time::ZERO, flow, size, ds: DsField::BEST_EFFORT, body: () }
@@ -231,6 +303,26 @@ mod tests {
         }
         assert!(matches!(verdicts[..], [Verdict::Dropped(Packet { size: 51, .. }, Cause::Limit)]));
         assert_eq!(Qdisc::<()>::backlog(&q).bytes, 250);
+    }
+
+    #[test]
+    fn a_limit_in_time_follows_the_rate_and_an_outage_leaves_it() {
+        let params = BfifoParams::Time(TimeFifoParams { variant: OfTime::Time, limit_ns: MS });
+        // 8 Mbit/s send 1000 bytes in a millisecond.
+        let mut q = Bfifo::on_link(&params, Some(Rate::from_mbit(8)));
+        let mut verdicts = Vec::new();
+        for flow in 0..3 {
+            q.enqueue(packet(flow, 500), Time::ZERO, &mut verdicts);
+        }
+        assert!(matches!(verdicts[..], [Verdict::Dropped(Packet { flow: 2, .. }, Cause::Limit)]));
+        verdicts.clear();
+        Qdisc::<()>::rate_changed(&mut q, Rate::from_mbit(4));
+        assert_eq!(Qdisc::<()>::backlog(&q).packets, 2);
+        q.enqueue(packet(3, 1), Time::ZERO, &mut verdicts);
+        assert!(matches!(verdicts[..], [Verdict::Dropped(Packet { flow: 3, .. }, Cause::Limit)]));
+        Qdisc::<()>::rate_changed(&mut q, Rate::from_mbit(20));
+        Qdisc::<()>::rate_changed(&mut q, Rate(0));
+        assert_eq!(Qdisc::<()>::state(&q, Time::ZERO).limit, Some(2500.0));
     }
 
     #[test]

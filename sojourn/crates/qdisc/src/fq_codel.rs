@@ -324,6 +324,30 @@ impl<B: Body> FqCodel<B> {
     }
 }
 
+impl<B: Body> FqCodel<B> {
+    /// Sets the parameters, and drops packets in the order in which they would leave until the
+    /// limits are kept (fq_codel_change). CoDel may drop others on the way.
+    pub(crate) fn change(
+        &mut self,
+        params: &FqCodelParams,
+        now: Time,
+        verdicts: &mut Vec<Verdict<B>>,
+    ) {
+        let times = (params.target_ns, params.interval_ns);
+        self.control = self.control.changed(times, params.ecn, params.ce_threshold_ns);
+        self.control.ce_selector = params.ce_threshold_selector.unwrap_or_default();
+        self.limit = params.limit;
+        self.memory_limit = params.memory_limit;
+        self.quantum = i64::from(params.quantum.max(LINUX_MIN_QUANTUM));
+        self.drop_batch = params.drop_batch.max(1);
+        while self.over().is_some()
+            && let Some(packet) = self.dequeue(now, verdicts)
+        {
+            verdicts.push(Verdict::Dropped(packet, Cause::Limit));
+        }
+    }
+}
+
 impl<B: Body> Qdisc<B> for FqCodel<B> {
     #[inline]
     fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {

@@ -13,6 +13,7 @@ mod bands;
 mod blue;
 mod bypass;
 mod cake;
+mod change;
 mod cobalt;
 mod codel;
 mod drr;
@@ -53,7 +54,7 @@ pub use dualpi2::{
     DocsisDualPi2Params, DualPi2, DualPi2Params, LinuxDualPi2Params, RfcDualPi2Params,
 };
 pub use ets::{Ets, EtsParams};
-pub use fifo::{Bfifo, Fifo, FifoParams, HeadDropFifo, Pfifo};
+pub use fifo::{Bfifo, BfifoParams, Fifo, FifoParams, HeadDropFifo, OfTime, Pfifo, TimeFifoParams};
 pub use fq::{Fq, FqParams};
 pub use fq_codel::{FqCodel, FqCodelParams};
 pub use fq_pie::{FqPie, FqPieParams};
@@ -536,7 +537,7 @@ macro_rules! disciplines {
 
 disciplines! {
     "pfifo" Pfifo(FifoParams) => Pfifo<B>: |p, _context| Pfifo::new(p);
-    "bfifo" Bfifo(FifoParams) => Bfifo<B>: |p, _context| Bfifo::new(p);
+    "bfifo" Bfifo(BfifoParams) => Bfifo<B>: |p, context| Bfifo::on_link(p, context.rate);
     "pfifo_head_drop" PfifoHeadDrop(FifoParams) => HeadDropFifo<B>: |p, _context| HeadDropFifo::new(p);
     "pfifo_fast" PfifoFast(PfifoFastParams) => PfifoFast<B>: |p, context| PfifoFast::new(p, context.root);
     "codel" Codel(CodelParams) => Codel<B>: |p, context| Codel::new(p, context);

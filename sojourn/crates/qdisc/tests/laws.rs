@@ -7,10 +7,10 @@ mod any;
 
 use proptest::prelude::*;
 use qdisc::{
-    AdtParams, Backlog, CakeParams, CardQueues, Cause, Context, Discipline, DocsisDualPi2Params,
-    DrrParams, DsField, DualPi2Params, Ecn, EtsParams, FifoParams, FqParams, GredParams, Packet,
-    Params, PfifoFastParams, PfifoFastVariant, PieParams, PrioParams, Qdisc, RedParams,
-    RfcDualPi2Params, State, TinMode, Verdict,
+    AdtParams, Backlog, BfifoParams, CakeParams, CardQueues, Cause, Context, Discipline,
+    DocsisDualPi2Params, DrrParams, DsField, DualPi2Params, Ecn, EtsParams, FifoParams, FqParams,
+    GredParams, Packet, Params, PfifoFastParams, PfifoFastVariant, PieParams, PrioParams, Qdisc,
+    RedParams, RfcDualPi2Params, State, TinMode, Verdict,
 };
 use std::collections::HashMap;
 use units::{Rate, Rng, Time};
@@ -51,7 +51,9 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
     let packets = u64::from(backlog.packets);
     match params {
         Params::Pfifo(p) | Params::PfifoHeadDrop(p) => packets <= p.limit,
-        Params::Bfifo(p) => backlog.bytes <= p.limit,
+        Params::Bfifo(BfifoParams::Bytes(p)) => backlog.bytes <= p.limit,
+        // At 10 Mbit/s a byte takes 800 ns.
+        Params::Bfifo(BfifoParams::Time(p)) => backlog.bytes * 800 <= p.limit_ns,
         Params::PfifoFast(p) => match p.variant {
             // One packet may have bypassed the bands.
             PfifoFastVariant::Linux => packets <= 3 * p.limit + p.limit.min(1),

@@ -11,6 +11,7 @@ use crate::model::{Bottleneck, Flow, FlowEntry, Kind, Scenario, Wire, base_names
 use crate::problem::{Key, Part, Problem, below};
 use crate::programs;
 use crate::tcp::endpoints;
+use crate::wire::Loss;
 use std::collections::BTreeMap;
 use values::quantity::{format_duration, format_rate};
 use values::text::in_quotes;
@@ -190,6 +191,7 @@ fn bottleneck(both: &Bottleneck, problems: &mut Problems) {
 /// Problems within one table.
 fn wire(wire: &Wire, at: &Key, problems: &mut Problems) {
     delays(wire, at, problems);
+    losses(wire, at, problems);
     let Some(schedule) = &wire.schedule else {
         if wire.repeat.is_some() {
             let hint = "give a schedule, or leave repeat out";
@@ -240,6 +242,35 @@ fn delays(wire: &Wire, at: &Key, problems: &mut Problems) {
             format!("the delay before the first step at {} is missing", format_duration(first));
         let hint = "give a delay, or a first step at \"0 s\"";
         report(problems, message, hint, below(at, "delay_schedule"));
+    }
+}
+
+/// The same checks for the steps of the loss.
+fn losses(wire: &Wire, at: &Key, problems: &mut Problems) {
+    let Some(schedule) = &wire.loss_schedule else {
+        if wire.loss_repeat.is_some() {
+            let hint = "give a loss_schedule, or leave loss_repeat out";
+            let message = "loss_repeat without a loss_schedule";
+            report(problems, message, hint, below(at, "loss_repeat"));
+        }
+        return;
+    };
+    let (first, last) = (schedule[0].0, schedule[schedule.len() - 1].0);
+    if wire.loss_repeat.is_some_and(|repeat| repeat <= last) {
+        let last = format_duration(last);
+        let message = format!("loss_repeat is not after the last step at {last}");
+        report(problems, message, format!("write more than {last}"), below(at, "loss_repeat"));
+    }
+    let burst = wire.loss.as_ref().filter(|loss| !matches!(loss, Loss::Random(_)));
+    if let Some(loss) = burst {
+        let message = format!("steps are of independent losses, and loss is {}", loss.text());
+        let hint = "write a percentage in loss, or leave the steps out";
+        report(problems, message, hint, below(at, "loss_schedule"));
+    } else if first > 0 && wire.loss.is_none() {
+        let message =
+            format!("the loss before the first step at {} is missing", format_duration(first));
+        let hint = "give a loss, or a first step at \"0 s\"";
+        report(problems, message, hint, below(at, "loss_schedule"));
     }
 }
 
@@ -306,6 +337,17 @@ fn card(line: &Line, report: &mut dyn FnMut(String, String, &'static str)) {
     }
 }
 
+/// Problems of the steps of a discipline's parameters; `at` is their key.
+fn qdisc_steps(line: &Line, at: Key, problems: &mut Problems) {
+    if let Some((ns, error)) = &line.wrong_step {
+        let message = format!("the step at {}: {}", format_duration(*ns), error.problem);
+        report(problems, message, error.hint.clone(), at);
+    } else if !line.qdisc_steps.is_empty() && line.steps.is_empty() && line.shaper.is_none() {
+        let message = "steps of a discipline on an unlimited link, where no packet ever waits";
+        report(problems, message, "give the link a rate or a shaper", at);
+    }
+}
+
 /// Whether a table has a key.
 type HasKey = fn(&Wire) -> bool;
 
@@ -324,6 +366,7 @@ fn gate(line: &Line, tables: &[(Key, &Wire)], problems: &mut Problems) {
         "shaper" => report(problems, message, hint, place(key, |wire| wire.shaper.is_some())),
         _ => report(problems, message, hint, place("queues", queues)),
     });
+    qdisc_steps(line, place("qdisc_schedule", |wire| wire.qdisc_schedule.is_some()), problems);
     if line.ring.is_none() {
         let bql: HasKey = |wire| wire.bql.is_some();
         let coalesce: HasKey = |wire| wire.coalesce.is_some();

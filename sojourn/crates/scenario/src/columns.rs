@@ -18,6 +18,7 @@ pub(crate) enum Quantity {
     Rate,
     Delay,
     Size,
+    Loss,
 }
 
 impl Quantity {
@@ -27,6 +28,7 @@ impl Quantity {
         match self {
             Quantity::Rate | Quantity::Delay => 6,
             Quantity::Size => 0,
+            Quantity::Loss => PERCENT,
         }
     }
 
@@ -35,12 +37,16 @@ impl Quantity {
             Quantity::Rate => ("a rate", "rate_mbps"),
             Quantity::Delay => ("a delay", "delay_ms"),
             Quantity::Size => ("a size", "bytes"),
+            Quantity::Loss => ("a loss", "loss_percent"),
         }
     }
 }
 
+/// A percent in parts of 10^9.
+const PERCENT: i32 = 7;
+
 /// The columns of time and value, from 0, each with the power of ten of its unit relative to ns,
-/// bit/s and bytes.
+/// bit/s, bytes and parts of 10^9.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Chosen {
     pub(crate) time: (usize, i32),
@@ -93,6 +99,7 @@ const RATE_UNITS: &[(&[&str], i32)] = &[
 ];
 const DELAYS: &[&str] = &["delay", "owd", "latency"];
 const SIZES: &[&str] = &["bytes", "size"];
+const LOSSES: &[&str] = &["loss", "lost", "plr"];
 
 /// The meaning of a name, by its words: `DL_bandwidth [Mbit/s]` is a rate in Mbit/s.
 fn named(name: &str) -> Named {
@@ -114,8 +121,16 @@ fn named(name: &str) -> Named {
     if let Some(power) = unit(RATE_UNITS, &words[at]) {
         return Named::Value(Quantity::Rate, Some(power));
     }
-    if any(&["rtt", "jitter", "loss", "lost"]) {
+    if any(&["rtt", "jitter"]) {
         return Named::Else;
+    }
+    if any(LOSSES) {
+        let percent = name.contains('%') || any(&["percent", "pct"]);
+        let whole = any(&["fraction", "ratio", "probability"]);
+        let unit = if percent { Some(PERCENT) } else { whole.then_some(PERCENT + 2) };
+        // A number of lost packets or bytes is no share of them.
+        let is_count = any(&["packets", "pkts", "bytes", "count"]);
+        return if is_count { Named::Else } else { Named::Value(Quantity::Loss, unit) };
     }
     let span = unit(SPANS, last);
     if TIMES.contains(&&*words[0]) {

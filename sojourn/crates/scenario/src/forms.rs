@@ -13,7 +13,8 @@ use tc::disciplines::own::OwnClass;
 use tc::{Discipline, Police, Shaper, TcError};
 use units::Ecn;
 use values::quantity::{
-    TIME, Times, format_duration, format_rate, format_size, parse_duration, parse_rate, parse_size,
+    TIME, Times, format_duration, format_probability, format_rate, format_size, parse_duration,
+    parse_probability, parse_rate, parse_size,
 };
 use values::text::{in_quotes, nearest, printable};
 use values::{Value, Wrong, dscp, quoted};
@@ -347,6 +348,14 @@ fn rows<T: Copy>(pairs: &[(u64, T)], write: fn(T) -> String) -> Value {
     let row =
         |&(at, each): &(u64, T)| Value::List(vec![format_duration(at).into(), write(each).into()]);
     Value::List(pairs.iter().map(row).collect())
+}
+
+/// Rows of a time and words.
+pub(crate) fn rows_of_words(changes: &[(u64, String)]) -> Value {
+    let row = |(at, words): &(u64, String)| {
+        Value::List(vec![format_duration(*at).into(), words.as_str().into()])
+    };
+    Value::List(changes.iter().map(row).collect())
 }
 
 pub(crate) const SCHEDULE: Plain<Pairs> = Plain {
@@ -770,6 +779,17 @@ pub(crate) const DELAY_SCHEDULE: Plain<Pairs> = Plain {
     write: |steps| rows(steps, format_duration),
 };
 
+/// Steps of a probability: (ns, fraction).
+pub type Chances = Vec<(u64, f64)>;
+
+pub(crate) const LOSS_SCHEDULE: Plain<Chances> = Plain {
+    read: |value| {
+        let example = r#"["0 s", "0.1 %"], ["10 s", "5 %"]"#;
+        pairs(value, "steps", example, parse_probability)
+    },
+    write: |steps| rows(steps, format_probability),
+};
+
 // tc's syntax
 // -------------------------------------------------------------------------------------------------
 
@@ -797,6 +817,29 @@ fn not_a_discipline(shown: &str) -> TcError {
 pub(crate) const QDISC: Plain<Discipline> = Plain {
     read: |value| words(value, Discipline::parse, not_a_discipline),
     write: |qdisc| qdisc.text().into(),
+};
+
+/// Steps of a discipline's parameters: (ns, words of tc's `change`).
+pub type QdiscChanges = Vec<(u64, String)>;
+
+pub(crate) const QDISC_SCHEDULE: Plain<QdiscChanges> = Plain {
+    read: |value| {
+        let example = r#"["10 s", "cake bandwidth 8mbit"], ["20 s", "cake bandwidth 20mbit"]"#;
+        let changes = pairs(value, "steps", example, |words| {
+            let not_words = || {
+                let message = format!("{} is not a queue discipline", quoted(words));
+                Wrong::new(message, "write its name and the words that change, in tc's syntax")
+            };
+            let text = words.text().ok_or_else(not_words)?;
+            Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
+        })?;
+        if changes[0].0 == 0 {
+            let hint = "write the parameters of the start in qdisc";
+            return Err(Wrong::new("a step at 0 s", hint));
+        }
+        Ok(changes)
+    },
+    write: |changes| rows_of_words(changes),
 };
 
 /// A congestion control as a flow names it: one of ours or Linux's, or a user-defined one.

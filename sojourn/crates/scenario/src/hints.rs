@@ -77,6 +77,7 @@ const LOADED: &[(&[&str], &[&str])] = &[
     (&["seeds"], &["seed"]),
     (&["schedule"], &["trace"]),
     (&["delay_schedule"], &["delay_trace"]),
+    (&["loss_schedule"], &["loss_trace"]),
     (&["frames"], &["trace"]),
     (&["packets", "repeat"], &capture::KEYS),
 ];

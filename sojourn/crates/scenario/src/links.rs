@@ -12,7 +12,7 @@ use link::{DelayStep, Framing, Impairments};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
 use std::rc::Rc;
-use tc::{Discipline, Police, Shaper};
+use tc::{Discipline, Police, Shaper, TcError};
 use values::text::in_quotes;
 
 /// The rate that disciplines compute with on an unlimited link, bit/s. Such a link has no queue, so the
@@ -34,6 +34,10 @@ pub struct Line {
     pub delay: u64,
     /// Its queue discipline.
     pub qdisc: Discipline,
+    /// Steps of the discipline's parameters: (ns, all parameters from then on).
+    pub qdisc_steps: Vec<(u64, Discipline)>,
+    /// The first of its steps that can't be taken, and the reason.
+    pub(crate) wrong_step: Option<(u64, TcError)>,
     /// Its link layer's framing.
     pub framing: Framing,
     /// The wire's losses.
@@ -81,6 +85,14 @@ impl Line {
             delays.insert(0, (0, delay));
         }
         let delay = delays.first().map_or(delay, |(_, first)| *first);
+        let lossy = wires.iter().find(|wire| wire.loss.is_some() || wire.loss_schedule.is_some());
+        let mut loss = lossy.and_then(|wire| wire.loss.clone()).unwrap_or(Loss::Random(0.0));
+        if let Some(mut steps) = lossy.and_then(|wire| wire.loss_schedule.clone()) {
+            if steps[0].0 > 0 {
+                steps.insert(0, (0, loss.mean()));
+            }
+            loss = Loss::Steps { steps, period: lossy.and_then(|wire| wire.loss_repeat) };
+        }
         let impairments = Impairments {
             jitter: first(wires, |wire| &wire.jitter).flatten(),
             reorder: first(wires, |wire| &wire.reorder).flatten(),
@@ -101,13 +113,30 @@ impl Line {
         // Linux's pfifo with the default txqueuelen: the usual bufferbloat.
         let qdisc = first(wires, |wire| &wire.qdisc)
             .unwrap_or_else(|| Discipline::parse("pfifo limit 1000").expect("this is tc's syntax"));
+        let qdisc = qdisc.at(fastest);
+        let changed =
+            wires.iter().find(|wire| wire.qdisc.is_some() || wire.qdisc_schedule.is_some());
+        let changes = changed.and_then(|wire| wire.qdisc_schedule.as_deref()).unwrap_or_default();
+        let (mut qdisc_steps, mut wrong_step) = (Vec::<(u64, Discipline)>::new(), None);
+        for (at, words) in changes {
+            let before = qdisc_steps.last().map_or(&qdisc, |(_, before)| before);
+            match before.changed(words) {
+                Ok(next) => qdisc_steps.push((*at, next.at(fastest))),
+                Err(error) => {
+                    wrong_step = Some((*at, error));
+                    break;
+                }
+            }
+        }
         Line {
             steps,
             period: timed.and_then(|wire| wire.repeat),
             delay,
-            qdisc: qdisc.at(fastest),
+            qdisc,
+            qdisc_steps,
+            wrong_step,
             framing: first(wires, |wire| &wire.link_layer).unwrap_or(Framing::NONE),
-            loss: first(wires, |wire| &wire.loss).unwrap_or(Loss::Random(0.0)),
+            loss,
             impairments,
             shaper,
             police: first(wires, |wire| &wire.police).flatten(),

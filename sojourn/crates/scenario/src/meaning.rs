@@ -7,12 +7,13 @@
 //! engine, with the numbers that a seed draws.
 
 use crate::code::CODE;
+use crate::forms::{LOSS_SCHEDULE, rows_of_words};
 use crate::laws::Spread;
 use crate::links::{HOME, Line, Routes, links_of, way_of};
 use crate::model::{Scenario, base_names};
 use crate::programs;
 use crate::reader::Tables;
-use crate::wire::{duplicate_text, jitter_text, reorder_text, slot_text};
+use crate::wire::{Loss, duplicate_text, jitter_text, reorder_text, slot_text};
 use link::DelayStep;
 use sha2::{Digest, Sha256};
 use values::Value;
@@ -110,6 +111,9 @@ fn line(line: &Line) -> Vec<(&'static str, Option<Value>)> {
     };
     let delayed = wire.delay_steps.len() > 1;
     let delay_schedule = Value::List(wire.delay_steps.iter().map(delays).collect());
+    let change = |(at, qdisc): &(u64, tc::Discipline)| (*at, qdisc.text());
+    let changes: Vec<(u64, String)> = line.qdisc_steps.iter().map(change).collect();
+    let loss_period = if let Loss::Steps { period, .. } = line.loss { period } else { None };
     let pinned = Value::List(line.pinned.iter().map(|queue| Value::Int((*queue).into())).collect());
     vec![
         (
@@ -120,8 +124,11 @@ fn line(line: &Line) -> Vec<(&'static str, Option<Value>)> {
         ("repeat", line.period.filter(|_| scheduled).map(|ns| format_duration(ns).into())),
         ("delay", Some(format_duration(line.delay).into())),
         ("qdisc", Some(line.qdisc.text().into())),
+        ("qdisc_schedule", (!changes.is_empty()).then(|| rows_of_words(&changes))),
         ("link_layer", Some(tc::layer::write_layer(&line.framing).into())),
         ("loss", Some(line.loss.text().into())),
+        ("loss_schedule", line.loss.steps().map(|steps| (LOSS_SCHEDULE.write)(steps))),
+        ("loss_repeat", loss_period.map(|ns| format_duration(ns).into())),
         ("jitter", wire.jitter.map(|jitter| jitter_text(&jitter).into())),
         ("reorder", wire.reorder.map(|reorder| reorder_text(&reorder).into())),
         ("duplicate", wire.duplicate.map(|duplicate| duplicate_text(&duplicate).into())),

@@ -7,12 +7,12 @@
 
 use crate::command::{COMMAND, Environment, FILES, SEES, USUAL_SEES, Variables};
 use crate::forms::{
-    BOOL, CODE, CODEPOINT, Code, Controls, DELAY, DELAY_SCHEDULE, DSCP, DUPLICATE, DURATION,
-    FRAMES, HOSTS, Hosts, INTERVAL, JITTER, LADDER, LINK_LAYER, LINK_RATE, LOSS, LinkRate,
-    MAX_FLOWS, NAME, NOTIFICATION, NamedControl, Names, Notification, ON_TIME, PACE, PACKET,
-    PACKETS, PAUSE, PAYLOAD, PINNED, POLICE, PaceSteps, Pairs, QDISC, QUEUES, RATE, REMARK,
-    REORDER, RING, RTT, SCHEDULE, SEEDS, SHAPER, SIZES, SLOT, START, STOP, SYSCALL, Sub, TITLE,
-    WARMUP, Within, Words,
+    BOOL, CODE, CODEPOINT, Chances, Code, Controls, DELAY, DELAY_SCHEDULE, DSCP, DUPLICATE,
+    DURATION, FRAMES, HOSTS, Hosts, INTERVAL, JITTER, LADDER, LINK_LAYER, LINK_RATE, LOSS,
+    LOSS_SCHEDULE, LinkRate, MAX_FLOWS, NAME, NOTIFICATION, NamedControl, Names, Notification,
+    ON_TIME, PACE, PACKET, PACKETS, PAUSE, PAYLOAD, PINNED, POLICE, PaceSteps, Pairs, QDISC,
+    QDISC_SCHEDULE, QUEUES, QdiscChanges, RATE, REMARK, REORDER, RING, RTT, SCHEDULE, SEEDS,
+    SHAPER, SIZES, SLOT, START, STOP, SYSCALL, Sub, TITLE, WARMUP, Within, Words,
 };
 use crate::laws::Spread;
 use crate::problem::{Key, below};
@@ -41,10 +41,16 @@ keys! {
         delay: Optional<u64> => DELAY;
         /// The queue discipline, in tc's syntax.
         qdisc: Optional<Discipline> => QDISC;
+        /// Steps of the discipline's parameters: what tc's `change` is given.
+        qdisc_schedule: Optional<QdiscChanges> => QDISC_SCHEDULE;
         /// The link layer's overhead, added to an IP packet.
         link_layer: Optional<Framing> => LINK_LAYER;
         /// Losses of the wire.
         loss: Optional<Loss> => LOSS;
+        /// Steps of the probability of a loss.
+        loss_schedule: Optional<Chances> => LOSS_SCHEDULE;
+        /// The steps of the loss repeat after this time.
+        loss_repeat: Optional<u64> => DURATION;
         /// The variation of the delay from packet to packet.
         jitter: Optional<Option<DelayJitter>> => JITTER;
         /// Packets without delay.

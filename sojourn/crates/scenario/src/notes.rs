@@ -123,8 +123,21 @@ fn unused(tables: &[&Wire]) -> Vec<(&'static str, String)> {
     let rate = timed.and_then(|wire| Some((wire.rate?.bps()?, wire.schedule.as_ref()?)));
     let delayed = tables.iter().find(|wire| wire.delay.is_some() || wire.delay_schedule.is_some());
     let delay = delayed.and_then(|wire| Some((wire.delay?, wire.delay_schedule.as_ref()?)));
-    for (key, value) in [("rate", rate), ("delay", delay)] {
-        if value.is_some_and(|(_, steps)| steps[0].0 == 0) {
+    let lossy = tables.iter().find(|wire| wire.loss.is_some() || wire.loss_schedule.is_some());
+    let at_0 = |steps: Option<u64>| steps == Some(0);
+    for (key, idle_now) in [
+        ("rate", at_0(rate.map(|(_, steps)| steps[0].0))),
+        ("delay", at_0(delay.map(|(_, steps)| steps[0].0))),
+        (
+            "loss",
+            at_0(
+                lossy
+                    .and_then(|wire| wire.loss.as_ref().and(wire.loss_schedule.as_ref()))
+                    .map(|steps| steps[0].0),
+            ),
+        ),
+    ] {
+        if idle_now {
             idle.push((key, format!("{key} changes nothing: its steps begin at 0 s")));
         }
     }

@@ -11,7 +11,7 @@ use crate::links::{HOME, Line, Link as Shared, Routes, Way, links_of, way_of};
 use crate::model::{Bulk, Flow as Entry, FlowEntry, Kind, Scenario, TcpFlow, Udp, base_names};
 use crate::programs::{self, FlowPlace, Programs};
 use crate::tcp::{Endpoints, endpoints};
-use link::RateStep;
+use link::{QdiscStep, RateStep};
 use qdisc::DsField;
 use sim::RecordSpec;
 use tc::Discipline;
@@ -35,12 +35,25 @@ pub fn simulated(run: &Run) -> Option<sim::Scenario> {
     if run.flows.iter().any(|flow| !flow.traffic.kind().record().in_simulator) {
         return None;
     }
+    if run.links.iter().any(|link| lacking_change(link).is_some()) {
+        return None;
+    }
     run.with(Discipline::params, Endpoints::simulated)
 }
 
-/// The simulator's input for a link; `None` if only Linux has its discipline.
+/// The simulator's input for a link; `None` if only Linux has its discipline or can change it.
 pub fn simulated_link(link: &Link) -> Option<sim::LinkSpec> {
-    link.with(&Discipline::params)
+    if lacking_change(link).is_some() { None } else { link.with(&Discipline::params) }
+}
+
+/// What the first step of a link changes that the simulator can't change: `cake besteffort`.
+pub fn lacking_change(link: &Link) -> Option<String> {
+    let before =
+        std::iter::once(&link.qdisc).chain(link.qdisc_steps.iter().map(|step| &step.qdisc));
+    let word = before
+        .zip(&link.qdisc_steps)
+        .find_map(|(before, step)| before.lacking_change(&step.qdisc))?;
+    Some(format!("{} {word}", link.qdisc.kind()))
 }
 
 impl Scenario {
@@ -166,6 +179,11 @@ fn shared_link(shared: &Shared, code: &Code) -> Link {
         rate_period_ns: line.period,
         delay_ns: line.delay,
         qdisc: line.qdisc.with_source(|file| code.text(file)),
+        qdisc_steps: line
+            .qdisc_steps
+            .iter()
+            .map(|(at_ns, qdisc)| QdiscStep { at_ns: *at_ns, qdisc: qdisc.clone() })
+            .collect(),
         framing: line.framing,
         loss: line.loss.params(),
         impairments: line.impairments.clone(),
@@ -202,6 +220,7 @@ fn way_with_access(entry: &Entry, name: &str, way: &Way, links: &mut Vec<Link>) 
             rate_period_ns: None,
             delay_ns: 0,
             qdisc: pfifo.clone(),
+            qdisc_steps: Vec::new(),
             framing: link::Framing::NONE,
             loss: link::Loss::None,
             impairments: link::Impairments::default(),

@@ -341,10 +341,11 @@ fn name_of(entry: &Value, head: &str) -> String {
 /// Keys that belong together: a direction that sets one of them takes none from the common table.
 const RATES: &[&str] = &["rate", "schedule", "repeat", "trace"];
 const DELAYS: &[&str] = &["delay", "delay_schedule", "delay_repeat", "delay_trace"];
+const LOSSES: &[&str] = &["loss", "loss_schedule", "loss_repeat", "loss_trace"];
 
 /// The keys that a table's own `key` replaces together with `key`.
 pub(crate) fn together(key: &str) -> Vec<&str> {
-    let group = [RATES, DELAYS].into_iter().find(|keys| keys.contains(&key));
+    let group = [RATES, DELAYS, LOSSES].into_iter().find(|keys| keys.contains(&key));
     group.map_or(vec![key], <[_]>::to_vec)
 }
 
@@ -373,12 +374,14 @@ fn check_common(document: &Table, path: &Key) -> Result<(), NoSuchKey> {
     Ok(())
 }
 
-/// Refuses a rate or delay whose table has steps from 0 s, since setting it would change nothing.
+/// Refuses a rate, delay or loss whose table has steps from 0 s, since setting it would change
+/// nothing.
 fn check_steps(document: &Table, path: &Key) -> Result<(), NoSuchKey> {
     let Some((Part::Name(key), around)) = path.split_last() else { return Ok(()) };
     let (steps, file) = match &**key {
         "rate" => ("schedule", "trace"),
         "delay" => ("delay_schedule", "delay_trace"),
+        "loss" => ("loss_schedule", "loss_trace"),
         _ => return Ok(()),
     };
     let of_a_link =

@@ -1,6 +1,6 @@
-//! Traces: a link's rate or delay, or a video's frames, from a file of two columns. Also measured
-//! distributions of sizes (`size = "cdf sizes.csv"`): bytes, and the share of all sizes that are no
-//! larger.
+//! Traces: a link's rate, delay or loss, or a video's frames, from a file of two columns. Also
+//! measured distributions of sizes (`size = "cdf sizes.csv"`): bytes, and the share of all sizes
+//! that are no larger.
 //!
 //! ```text
 //! # seconds  Mbit/s            # seconds  ms            # seconds  bytes
@@ -27,7 +27,8 @@ use crate::laws::{CDF, MAX_POINTS};
 use crate::problem::{Key, Part, Problem, below};
 use traffic::TrafficKind;
 use values::quantity::{
-    TIME, Times, format_duration, format_rate, format_size, is_blank, parse_duration,
+    TIME, Times, format_duration, format_probability, format_rate, format_size, is_blank,
+    parse_duration,
 };
 use values::text::quoted as quoted_words;
 use values::{Table, Value, Wrong, quoted, real};
@@ -93,16 +94,14 @@ pub(crate) fn resolve(document: &mut Table, open: &Open<'_>) -> Resolved {
     };
     if let Some(Value::Table(bottleneck)) = document.get_mut("bottleneck") {
         let at: Key = vec!["bottleneck".into()];
-        each(bottleneck, &at, &RATE);
-        each(bottleneck, &at, &DELAY);
+        OF_LINKS.iter().for_each(|kind| each(bottleneck, &at, kind));
         for way in ["up", "down"] {
             if let Some(Value::Table(own)) = bottleneck.get_mut(way) {
-                each(own, &below(&at, way), &RATE);
-                each(own, &below(&at, way), &DELAY);
+                OF_LINKS.iter().for_each(|kind| each(own, &below(&at, way), kind));
             }
         }
     }
-    for (list, kinds) in [("link", &[&RATE, &DELAY][..]), ("flow", &[&FRAMES])] {
+    for (list, kinds) in [("link", OF_LINKS), ("flow", &[&FRAMES])] {
         let Some(Value::List(entries)) = document.get_mut(list) else { continue };
         for (index, entry) in entries.iter_mut().enumerate() {
             let Value::Table(table) = entry else { continue };
@@ -173,6 +172,19 @@ const DELAY: Kind = Kind {
     most: 3_600_000_000_000,
     write: format_duration,
 };
+const LOSS: Kind = Kind {
+    trace: "loss_trace",
+    rows: "loss_schedule",
+    repeat: "loss_repeat",
+    needs: None,
+    of: Quantity::Loss,
+    in_part: false,
+    least: 0,
+    most: ALL,
+    write: |parts| format_probability(parts as f64 / ALL as f64),
+};
+/// Every packet, in the parts of 10^9 in which a trace's losses are read.
+const ALL: u128 = 1_000_000_000;
 const FRAMES: Kind = Kind {
     trace: "trace",
     rows: "frames",
@@ -184,6 +196,8 @@ const FRAMES: Kind = Kind {
     most: 1 << 31,
     write: format_size,
 };
+/// The kinds that a link may have.
+const OF_LINKS: &[&Kind] = &[&RATE, &DELAY, &LOSS];
 /// The rate of one opportunity in a millisecond: 1500 bytes.
 const OPPORTUNITY_BPS: u64 = 12_000_000;
 const MS: u64 = 1_000_000;

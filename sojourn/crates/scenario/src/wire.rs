@@ -4,7 +4,7 @@
 //! Source: tc-netem(8) for the words and the values of omitted numbers. Times and sizes have the
 //! units of the scenario language, not tc's.
 
-use link::{DelayJitter, Distribution, Duplication, Reordering, Slots};
+use link::{DelayJitter, Distribution, Duplication, LossStep, Reordering, Slots};
 use std::collections::VecDeque;
 use values::quantity::{
     TIME, Times, format_duration, format_number, format_probability, format_size, parse_duration,
@@ -44,10 +44,18 @@ pub enum Loss {
         /// From 1 to 4; state 4 always leads back to 1.
         p14: f64,
     },
+    /// Independent losses, with a probability that changes over time.
+    Steps {
+        /// (ns, the probability from then on), the first at 0.
+        steps: Vec<(u64, f64)>,
+        /// The steps repeat after this many ns.
+        period: Option<u64>,
+    },
 }
 
 impl Loss {
-    /// The share of packets that it loses in the long run; for a chain in its stationary state.
+    /// The share of packets that it loses in the long run; for a chain in its stationary state,
+    /// and for steps at the highest.
     pub fn mean(&self) -> f64 {
         match self {
             Loss::Random(p) => *p,
@@ -63,10 +71,11 @@ impl Loss {
                 let share = (burst + p14) / (1.0 + burst + between + p14);
                 if share.is_nan() { 1.0 } else { share }
             }
+            Loss::Steps { steps, .. } => steps.iter().map(|(_, p)| *p).fold(0.0, f64::max),
         }
     }
 
-    /// Its words in a scenario: `none`, `0.1 %`, `gemodel 1 % 10 %`.
+    /// Its words in a scenario: `none`, `0.1 %`, `gemodel 1 % 10 %`; of steps the first.
     pub fn text(&self) -> String {
         match self {
             Loss::Random(0.0) => "none".to_owned(),
@@ -79,7 +88,13 @@ impl Loss {
                 let chain = [p13, p31, p32, p23, p14].map(|x| format_probability(*x));
                 format!("state {}", chain.join(" "))
             }
+            Loss::Steps { steps, .. } => format_probability(steps[0].1),
         }
+    }
+
+    /// Its steps, if it has several.
+    pub(crate) fn steps(&self) -> Option<&Vec<(u64, f64)>> {
+        if let Loss::Steps { steps, .. } = self { Some(steps) } else { None }
     }
 
     /// The engine's parameters.
@@ -93,6 +108,13 @@ impl Loss {
             Loss::States { p13, p31, p32, p23, p14 } => {
                 link::Loss::States { p13: *p13, p31: *p31, p32: *p32, p23: *p23, p14: *p14 }
             }
+            Loss::Steps { steps, period } => link::Loss::Steps {
+                steps: steps
+                    .iter()
+                    .map(|&(at_ns, probability)| LossStep { at_ns, probability })
+                    .collect(),
+                period_ns: *period,
+            },
         }
     }
 }

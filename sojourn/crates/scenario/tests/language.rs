@@ -222,6 +222,7 @@ fn the_first_refused_value_follows_the_last_accepted_one() {
     let top = |taken: &str, refused: &str, words| {
         (texts(taken, twenty, slow), texts(refused, twenty, slow), words)
     };
+    let changes = |words: &str| format!("qdisc_schedule = [[\"1 s\", \"{words}\"]]");
     let link = |link: &str, refused: &str, words| {
         let of = |more: &str| texts("", &format!("{twenty}\n{link}\n{more}"), slow);
         (of(""), of(refused), words)
@@ -279,6 +280,40 @@ fn the_first_refused_value_follows_the_last_accepted_one() {
             "delay_repeat is not after the last step",
         ),
         link("qdisc = \"mq codel\"\nqueues = 4", "pinned = [3, 4]", "pinned has queue 4"),
+        link(
+            "loss = \"1 %\"\nloss_schedule = [[\"1 s\", \"2 %\"], [\"2 s\", \"0 %\"]]",
+            "loss_repeat = \"2 s\"",
+            "loss_repeat is not after the last step",
+        ),
+        link(
+            "loss = \"gemodel 1% 10%\"",
+            "loss_schedule = [[\"1 s\", \"2 %\"]]",
+            "steps are of independent losses",
+        ),
+        link("", "loss_schedule = [[\"1 s\", \"2 %\"]]", "the loss before the first step"),
+        link("qdisc = \"codel\"", &changes("codel"), "codel alone changes nothing"),
+        link(
+            "qdisc = \"codel\"",
+            &changes("fq_codel limit 5"),
+            "the step at 1 s: a step can't replace codel by 'fq_codel'",
+        ),
+        link(
+            "qdisc = \"fq_codel\"",
+            &changes("fq_codel flows 5"),
+            "a step can't change fq_codel's flows",
+        ),
+        link("qdisc = \"sfq\"", &changes("sfq limit 5"), "Linux can't change a sfq"),
+        link(
+            "qdisc = \"codel variant rfc\"",
+            &changes("codel limit 5"),
+            "Linux has no codel variant rfc",
+        ),
+        link("qdisc = \"adt limit 500\"", &changes("adt limit 5"), "Linux has no adt"),
+        link(
+            "qdisc = \"cake bandwidth 9mbit\"",
+            &changes("cake overhead 8"),
+            "a step can't change cake's overhead",
+        ),
         flow("kind = \"bulk\"\nrtt = \"20 ms\"", "kind = \"bulk\"\nrtt = \"19.9 ms\"", "an RTT of"),
         flow(
             "kind = \"bulk\"\nstart = \"5 s\"\nstop = \"5001 ms\"",

@@ -155,6 +155,7 @@ mod tests {
             rate_period_ns: None,
             delay_ns: 0,
             qdisc: qdisc::Params::Pfifo(qdisc::FifoParams { limit: 1000 }),
+            qdisc_steps: Vec::new(),
             framing: link::Framing::NONE,
             loss: link::Loss::None,
             impairments: link::Impairments::default(),

@@ -185,12 +185,12 @@ impl Sim {
         let tunnels = scenario.flows.iter().any(|flow| flow.tunnel.is_some());
         let drives = net::in_order(scenario).into_iter().zip(&links).map(|(in_order, link)| {
             let plain = is_plain(link) && !tunnels;
-            Drive { rate_change: link.schedule().next_change(Time::ZERO), in_order, plain }
+            Drive { step: link.next_step(Time::ZERO), in_order, plain }
         });
         let drives: Vec<Drive> = drives.collect();
         let lookahead = Lookahead::new(scenario);
         let mut net = Net::new(scenario, &lookahead.order);
-        let changes = lookahead.order.iter().map(|&link| drives[link as usize].rate_change);
+        let changes = lookahead.order.iter().map(|&link| drives[link as usize].step);
         net.links_due = Due::new(changes.collect());
         net.hosts_due = Due::new(hosts.iter().map(Host::source_deadline).collect());
         let plain = |link: u32| is_plain(&links[link as usize]);
@@ -227,10 +227,10 @@ impl Sim {
     }
 
     /// Advances to the end, or until about `budget` further events have happened; returns true when
-    /// the run is complete. Each window counts as `WINDOW_EVENTS` more, and each step of a rate as
+    /// the run is complete. Each window counts as `WINDOW_EVENTS` more, and each step of a link as
     /// one, so that a call also ends soon if no packet is sent for a long time.
     pub fn run(&mut self, budget: u64) -> bool {
-        let pause_at = (self.events + self.net.rate_steps).saturating_add(budget);
+        let pause_at = (self.events + self.net.link_steps).saturating_add(budget);
         let mut windows = 0;
         while !self.finished {
             windows += WINDOW_EVENTS;
@@ -247,7 +247,7 @@ impl Sim {
             if self.now.since(self.leaves.counted).0 > LEAVES_FOLLOW {
                 self.count_leaves(Time(self.now.0 - 1));
             }
-            if self.events + self.net.rate_steps + windows >= pause_at {
+            if self.events + self.net.link_steps + windows >= pause_at {
                 return false;
             }
         }
@@ -481,8 +481,8 @@ fn move_host<const EXCHANGE: bool>(
 
 /// The state of a link between windows.
 struct Drive {
-    /// The next change of its rate.
-    rate_change: Time,
+    /// The next change of its rate or of its discipline's parameters.
+    step: Time,
     /// Whether arriving packets are put in order.
     in_order: bool,
     /// Whether the link is plain, neither its discipline nor the recorder reads the packets, and no
@@ -524,7 +524,7 @@ impl Drive {
         }
         let sees_acks = link.qdisc().sees_acks();
         for (node, at) in inbox.packets(began) {
-            self.step_rate(link, at, downstream);
+            self.take_steps(link, at, downstream);
             let parcel = downstream.net.lanes.packet(node);
             let packet = parcel.slip(node, downstream.net.tunnels.of(parcel.flow));
             if sees_acks && let Some(ack) = downstream.sacks.ack_view(parcel) {
@@ -533,19 +533,19 @@ impl Drive {
             link.send(packet, at, downstream);
         }
         inbox.clear();
-        self.step_rate(link, last, downstream);
+        self.take_steps(link, last, downstream);
         link.advance(last, downstream);
-        link.next_event().unwrap_or(Time::NEVER).min(self.rate_change)
+        link.next_event().unwrap_or(Time::NEVER).min(self.step)
     }
 
-    /// Reports the changes of the rate up to `now` to the link.
+    /// Carries out the link's steps up to `now`.
     #[inline]
-    fn step_rate(&mut self, link: &mut Link<Slip>, now: Time, downstream: &mut Downstream<'_>) {
-        while self.rate_change <= now {
-            link.advance(Time(self.rate_change.0 - 1), downstream);
-            link.rate_stepped(self.rate_change);
-            downstream.net.rate_steps += 1;
-            self.rate_change = link.schedule().next_change(self.rate_change);
+    fn take_steps(&mut self, link: &mut Link<Slip>, now: Time, downstream: &mut Downstream<'_>) {
+        while self.step <= now {
+            link.advance(Time(self.step.0 - 1), downstream);
+            link.step(self.step, downstream);
+            downstream.net.link_steps += 1;
+            self.step = link.next_step(self.step);
         }
     }
 }
@@ -698,6 +698,7 @@ fn make_link<B: Body>(spec: &LinkSpec, seed: u64, hosts: impl FnOnce() -> Hosts)
     }
     let mut link = Link::new(LinkParts {
         qdisc,
+        qdisc_steps: spec.qdisc_steps.clone(),
         schedule,
         framing: spec.framing,
         wire: Propagation::new(Span(spec.delay_ns), &spec.loss, &spec.impairments, |what| {

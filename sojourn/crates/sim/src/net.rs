@@ -68,8 +68,8 @@ pub struct Net {
     places: Vec<u32>,
     /// The lanes to each link.
     lanes_to: Vec<Vec<u32>>,
-    /// Steps of links' rates so far.
-    pub rate_steps: u64,
+    /// Steps of links, of a rate or of a discipline's parameters, so far.
+    pub link_steps: u64,
     /// The leaves. A leaf computes a packet's arrival at once, without a turn in the window.
     pub leaves: Vec<Leaf<Slip>>,
     /// The leaf of each link; NO_LEAF.
@@ -90,7 +90,7 @@ impl Net {
             links_due: Due::new(vec![Time::NEVER; links]),
             places: vec![0; links],
             lanes_to: vec![Vec::new(); links],
-            rate_steps: 0,
+            link_steps: 0,
             leaves: Vec::new(),
             leaf_of: vec![NO_LEAF; links],
         };

@@ -157,7 +157,7 @@ impl<'a> Plain<'a> {
         plain.enter_sample(Mark::Flows);
         plain.enter_sample(Mark::Queues);
         for link in 0..scenario.links.len() {
-            plain.enter_rate_change(link, Time::ZERO);
+            plain.enter_link_step(link, Time::ZERO);
         }
         for (host, flow) in scenario.flows.iter().enumerate() {
             let first = match flow.traffic {
@@ -255,11 +255,11 @@ impl<'a> Plain<'a> {
                 }
                 link.send(packet.slip(node, net.tunnels.of(packet.flow)), now, &mut events);
             }
-            None if step == Step::First => link.rate_stepped(now),
+            None if step == Step::First => link.step(now, &mut events),
             None => link.advance(now, &mut events),
         }
         if step == Step::First {
-            self.enter_rate_change(index, now);
+            self.enter_link_step(index, now);
         }
         let mut again = None;
         for (outcome, at) in events.0 {
@@ -343,8 +343,8 @@ impl<'a> Plain<'a> {
         self.enter_step(at, turn, step, Some(packet), false);
     }
 
-    fn enter_rate_change(&mut self, link: usize, now: Time) {
-        let change = self.sim.links[link].schedule().next_change(now);
+    fn enter_link_step(&mut self, link: usize, now: Time) {
+        let change = self.sim.links[link].next_step(now);
         self.enter(change, Turn::Link(self.places[link]));
     }
 

@@ -190,7 +190,11 @@ pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival], unlikely: &[u64]
         run.arrive(index as u32, at, arrival);
     }
     while let Some(next) = run.next_event() {
-        run.advance(next);
+        run.change_qdisc(next);
+        // The change may have dropped the packets that the event was for.
+        if let Some(next) = run.next_event() {
+            run.advance(next);
+        }
     }
     Replayed { decisions: run.decisions, unseen: run.unseen }
 }
@@ -264,6 +268,20 @@ impl Replay {
         self.link.next_event().filter(|next| *next < Time::NEVER)
     }
 
+    /// Runs the link's events before each change of its discipline's parameters up to `at`, and the
+    /// change.
+    fn change_qdisc(&mut self, at: Time) {
+        while self.link.next_qdisc_step() <= at {
+            let step = self.link.next_qdisc_step();
+            while let Some(next) = self.next_event().filter(|next| *next < step) {
+                self.advance(next);
+            }
+            self.link.change_qdisc(step, &mut self.log);
+            self.now = self.now.max(step);
+            self.note(step);
+        }
+    }
+
     /// Runs the link's next event, at `next`, and records its results.
     fn advance(&mut self, next: Time) {
         self.link.advance(next, &mut self.log);
@@ -273,6 +291,7 @@ impl Replay {
 
     /// Runs all events before an arrival; returns the time at which to enqueue it.
     fn up_to(&mut self, arrival: &Arrival) -> Time {
+        self.change_qdisc(arrival.at);
         while let Some(next) = self.next_event().filter(|next| *next <= arrival.at) {
             if arrival.after == Some(self.sent) && arrival.at.since(next) <= GRAIN {
                 return Time(next.0 - 1);

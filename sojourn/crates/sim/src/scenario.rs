@@ -4,7 +4,7 @@
 //! times, RTTs). There the types `Q` of a link's discipline and `T` of a flow's TCP endpoints
 //! include those that only Linux has. The simulator uses its own parameters for both.
 
-use link::{RateStep, Schedule};
+use link::{QdiscStep, RateStep, Schedule};
 use qdisc::{CardQueues, DsField, Params};
 use serde::{Deserialize, Serialize};
 use tcp::TcpParams;
@@ -107,6 +107,9 @@ pub struct LinkSpec<Q = Params> {
     pub delay_ns: u64,
     /// The queue discipline.
     pub qdisc: Q,
+    /// Steps of its parameters, in order of time, after 0.
+    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
+    pub qdisc_steps: Vec<QdiscStep<Q>>,
     /// The bytes that the link layer adds to an IP packet.
     pub framing: link::Framing,
     /// The losses of the wire.
@@ -147,6 +150,11 @@ impl<Q> LinkSpec<Q> {
             rate_period_ns: self.rate_period_ns,
             delay_ns: self.delay_ns,
             qdisc: qdisc(&self.qdisc)?,
+            qdisc_steps: self
+                .qdisc_steps
+                .iter()
+                .map(|step| Some(QdiscStep { at_ns: step.at_ns, qdisc: qdisc(&step.qdisc)? }))
+                .collect::<Option<_>>()?,
             framing: self.framing,
             loss: self.loss.clone(),
             impairments: self.impairments.clone(),

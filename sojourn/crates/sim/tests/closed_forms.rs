@@ -27,6 +27,7 @@ fn poisson_arrivals_wait_as_m_d_1_says() {
                     rng: rng.clone(),
                 },
             ),
+            qdisc_steps: Vec::new(),
             schedule,
             framing: link::Framing::NONE,
             wire: Propagation::new(Span::ZERO, &Loss::None, &Impairments::default(), |_| {

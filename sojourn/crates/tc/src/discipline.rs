@@ -388,7 +388,7 @@ pub(crate) fn read(
 }
 
 /// The error for an unknown word. `before`: the words read so far.
-fn unknown_word(
+pub(crate) fn unknown_word(
     record: &Record,
     grammar: &Grammar,
     name: &str,

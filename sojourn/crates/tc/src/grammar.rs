@@ -458,6 +458,27 @@ impl Grammar {
         unknown: impl Fn(&str, &Range<usize>, &[(&str, Range<usize>)]) -> TcError,
     ) -> Result<Fields, TcError> {
         let kind = self.kind;
+        let (mut fields, given) = self.read_given(tokens, unknown)?;
+        for name in self.required {
+            if !given.contains(name) || !fields.get(name).is_given() {
+                return Err(TcError::new(
+                    format!("{kind}: {name} is missing"),
+                    format!("tc requires it; write it like {least}"),
+                ));
+            }
+        }
+        (self.complete)(&mut fields, &given)?;
+        Ok(fields)
+    }
+
+    /// Reads the words behind the discipline's name. Returns all parameters, with the default where
+    /// no word sets one, and the names of those that the words set.
+    pub(crate) fn read_given(
+        &self,
+        tokens: &[(&str, Range<usize>)],
+        unknown: impl Fn(&str, &Range<usize>, &[(&str, Range<usize>)]) -> TcError,
+    ) -> Result<(Fields, Vec<&'static str>), TcError> {
+        let kind = self.kind;
         let mut fields = self.fields();
         let mut given: Vec<&'static str> = Vec::new();
         let mut position = 0;
@@ -524,16 +545,7 @@ impl Grammar {
                 (None, None) => {}
             }
         }
-        for name in self.required {
-            if !given.contains(name) || !fields.get(name).is_given() {
-                return Err(TcError::new(
-                    format!("{kind}: {name} is missing"),
-                    format!("tc requires it; write it like {least}"),
-                ));
-            }
-        }
-        (self.complete)(&mut fields, &given)?;
-        Ok(fields)
+        Ok((fields, given))
     }
 
     /// The full form of a word: the word itself, the word it is a synonym of, or the word it

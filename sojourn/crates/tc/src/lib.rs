@@ -48,6 +48,7 @@ pub use disciplines::{RECORDS, record};
 pub use error::{Note, Notes, TcError};
 pub use grammar::{Fields, Flag, Grammar, Ignored, InOrder, Read, Value, Word};
 pub use layer::read_layer;
+pub use linux::Change;
 pub use police::Police;
 pub use record::{Counts, Record, Sized};
 pub use shaper::{Shaper, default_burst, not_a_shaper};

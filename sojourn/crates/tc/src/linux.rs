@@ -41,9 +41,24 @@ pub struct Linux {
     pub state: &'static [State],
     /// The limit is the device's `txqueuelen`; tc has no word for it.
     pub limit_is_device_s: bool,
+    /// The parameters that tc's `change` sets while its queue stands.
+    pub change: Change,
     /// Its parameters if tc-stab(8) makes it count a header of this many bytes instead of the
     /// device's.
     pub counting: fn(&Fields, u32) -> Result<Fields, TcError>,
+}
+
+/// The effect of `tc qdisc change` on a discipline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The kernel refuses it: the discipline has no such operation.
+    Refused,
+    /// A scenario can't ask for it: the discipline has parts of its own, or tc has no words for it.
+    NotHere,
+    /// It sets all parameters: those that the words leave out get their defaults.
+    Whole,
+    /// It sets the parameters that the words name. Those listed here can't be changed.
+    Named(&'static [&'static str]),
 }
 
 /// The options in a netlink message.
@@ -212,6 +227,7 @@ impl Linux {
         marks: Why::Always(Cause::Target),
         state: &[],
         limit_is_device_s: false,
+        change: Change::NotHere,
         counting: |fields, _| Ok(fields.clone()),
     };
 }

@@ -1,10 +1,11 @@
 //! Functions that need the records of all disciplines: reading a name, and suggesting others if it
 //! is wrong.
 
-use crate::discipline::{CHILD, Discipline, read, tokens};
+use crate::discipline::{CHILD, Discipline, read, tokens, unknown_word};
 use crate::disciplines::{RECORDS, cake, elsewhere, mq, own, record};
 use crate::error::TcError;
 use crate::grammar::{Grammar, Value};
+use crate::linux::Change;
 use crate::record::{Record, Tree};
 use std::ops::Range;
 use values::text::{did_you_mean, listed, nearest, quoted};
@@ -144,6 +145,138 @@ impl Discipline {
         Ok(parts.join(" "))
     }
 
+    /// The discipline after `tc qdisc change` with these words, which begin with its name. Its
+    /// packets stay queued. Parameters that the words do not name keep their values, except in
+    /// disciplines whose parameters Linux sets all at once (red, pfifo).
+    ///
+    /// # Errors
+    ///
+    /// If the words are wrong, or Linux can't change this discipline or one of these parameters.
+    ///
+    /// # Examples
+    ///
+    /// ```rust
+    /// use tc::Discipline;
+    ///
+    /// let before = Discipline::parse("cake bandwidth 20mbit rtt 50ms")?;
+    /// assert_eq!(before.changed("cake bandwidth 8mbit")?.text(), "cake bandwidth 8mbit rtt 50ms");
+    /// assert!(before.changed("codel target 8ms").is_err());
+    /// # Ok::<(), tc::TcError>(())
+    /// ```
+    pub fn changed(&self, text: &str) -> Result<Discipline, TcError> {
+        let (kind, change) = (self.kind(), self.change()?);
+        let tokens = tokens(text);
+        let (other, at) = tokens.first().map_or(("", 0..0), |(word, at)| (*word, at.clone()));
+        if other != kind {
+            let problem = format!("a step can't replace {kind} by {}", quoted(other));
+            let hint =
+                format!("begin with {kind}; a step changes its parameters, not the discipline");
+            return Err(TcError::new(problem, hint).at(at));
+        }
+        if tokens.len() == 1 {
+            let hint = format!("write what it changes, as in {kind} WORD VALUE");
+            return Err(TcError::new(format!("{kind} alone changes nothing"), hint).at(at));
+        }
+        let (record, grammar) = (self.record(), self.grammar());
+        if change == Change::Whole {
+            let next = Discipline::parse(text)?;
+            if next.variant() != self.variant() {
+                let problem = format!("a step can't replace one variant of {kind} by another");
+                return Err(TcError::new(problem, "leave variant out").at(at));
+            }
+            return Ok(next);
+        }
+        let unknown = |name: &str, at: &Range<usize>, before: &[(&str, Range<usize>)]| {
+            unknown_word(record, grammar, name, before).at(at.clone())
+        };
+        let (wanted, given) = grammar.read_given(&tokens[1..], unknown)?;
+        if let Change::Named(fixed) = change
+            && let Some(field) =
+                given.iter().find(|field| fixed.contains(field) || **field == "variant")
+        {
+            let words = grammar.sets().filter(|(_, sets)| sets == field).map(|(word, _)| word);
+            let words: Vec<_> = words.collect();
+            let at = tokens.iter().find(|(token, _)| words.contains(token) || token == field);
+            let at = at.map_or(0..0, |(_, at)| at.clone());
+            let problem = format!("a step can't change {kind}'s {}", &text[at.clone()]);
+            return Err(
+                TcError::new(problem, "write it in qdisc, where it holds for the run").at(at)
+            );
+        }
+        let mut fields = self.fields().clone();
+        for field in &given {
+            for &(one, other) in record.pairs {
+                let twin = if *field == one { other } else { one };
+                if [one, other].contains(field) && !given.contains(&twin) {
+                    fields.set(twin, Value::Unset);
+                }
+            }
+            fields.set(field, wanted.get(field).clone());
+        }
+        (grammar.complete)(&mut fields, &given)?;
+        Ok(Discipline::new(record, grammar, fields, grammar.notes(&tokens[1..])))
+    }
+
+    /// What `tc qdisc change` does to this discipline.
+    fn change(&self) -> Result<Change, TcError> {
+        let kind = self.kind();
+        let refused = |problem: String| {
+            let changes = |record: &&&Record| {
+                let linux = record.linux.as_ref();
+                linux.is_some_and(|linux| matches!(linux.change, Change::Whole | Change::Named(_)))
+            };
+            let known = listed(RECORDS.iter().filter(changes).map(|record| record.kind));
+            Err(TcError::new(problem, format!("leave the steps out, or use one of {known}")))
+        };
+        let linux = self.record().linux.filter(|_| self.record().in_linux(self.variant()));
+        match linux.map(|linux| linux.change) {
+            None => {
+                let its = self.variant().map_or(String::new(), |name| format!(" variant {name}"));
+                refused(format!("steps are Linux's tc qdisc change, and Linux has no {kind}{its}"))
+            }
+            Some(Change::Refused) => {
+                refused(format!("Linux can't change a {kind} while its queue stands"))
+            }
+            Some(Change::NotHere) => refused(format!("steps can't change a {kind}")),
+            Some(change) => Ok(change),
+        }
+    }
+
+    /// The word of a parameter that differs in `next` and that the simulator can't change while the
+    /// queue stands; `None`: it can change all.
+    pub fn lacking_change(&self, next: &Discipline) -> Option<&'static str> {
+        let record = self.record();
+        if record.changes.is_empty() {
+            return Some("parameters");
+        }
+        let differs = |(field, value): &(&'static str, &Value)| next.fields().get(field) != *value;
+        let lacks = |field: &str| {
+            // A discipline without a rate has no clock that a rate could set.
+            let begins = record.shapes == Some(field) && self.shapes() != next.shapes();
+            begins || !record.changes.contains(&field)
+        };
+        let (field, _) = self.fields().iter().filter(differs).find(|(field, _)| lacks(field))?;
+        let word = self.grammar().sets().find(|(_, sets)| *sets == field);
+        Some(word.map_or(field, |(word, _)| word))
+    }
+
+    /// The tc arguments behind `tc qdisc change` that set all parameters that can be changed.
+    ///
+    /// # Errors
+    ///
+    /// As `command`.
+    pub fn change_command(&self) -> Result<String, TcError> {
+        self.command()?;
+        let fixed: &[&str] = match self.record().linux.map(|linux| linux.change) {
+            Some(Change::Named(fixed)) => fixed,
+            _ => &[],
+        };
+        let mut fields = self.fields().clone();
+        fixed.iter().for_each(|field| fields.set(field, Value::Unset));
+        let words = self.grammar().write(&fields, |_, _| true);
+        Ok(std::iter::once(self.kind().to_owned()).chain(words).collect::<Vec<_>>().join(" "))
+    }
+
     /// tc's commands for its classes and filters, given a device and a handle. Empty if `command`
     /// is enough.
     pub fn tree(&self, device: &str, handle: &str) -> Vec<String> {
@@ -194,7 +327,7 @@ fn grammar_for(
         return Ok(&record.grammars[0]);
     };
     let at = tokens[index].1.clone();
-    if record.grammars[0].variant.is_none() {
+    if record.grammars.iter().all(|grammar| grammar.variant.is_none()) {
         return Err(TcError::new(format!("{kind} has no variants"), "leave variant out").at(at));
     }
     let choice = listed(record.grammars.iter().filter_map(|grammar| grammar.variant));

@@ -52,6 +52,10 @@ pub struct Record {
     pub usual_limit: Option<u64>,
     /// The parameter with the rate that it shapes to.
     pub shapes: Option<&'static str>,
+    /// The parameters that the simulator can change while its queue stands.
+    pub changes: &'static [&'static str],
+    /// Pairs of parameters with one meaning: to change one unsets the other.
+    pub pairs: &'static [(&'static str, &'static str)],
     /// The simulator's nearest discipline to one that only Linux has.
     pub nearest: Option<&'static str>,
     /// The error if it can't work without a rate of the link.
@@ -104,6 +108,8 @@ impl Record {
         counts: Counts::Packets,
         usual_limit: None,
         shapes: None,
+        changes: &[],
+        pairs: &[],
         nearest: None,
         without_a_rate: |_| None,
         sized: None,

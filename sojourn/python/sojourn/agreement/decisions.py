@@ -80,6 +80,12 @@ from sojourn.scenario.realised import Link
 GRAIN_NS = 2000
 """Tolerance for recorded departures and drops that are later than ours, ns, while the link's rate
 is constant."""
+_TC_NS = 47_000
+"""Virtual time that a guest's tc takes to change a discipline, ns. The first packet that a change
+drops is freed 45 to 49 us after the step."""
+_FREED_NS = 15_000
+"""Tolerance for the drops of a change, ns: the kernel frees the packets one after the other, 0.2 us
+each."""
 _DROP_NS = 1000
 """Tolerance between a drop and the arrival of the packet that caused it, ns."""
 _PHASE_NS = 16_000_000
@@ -319,6 +325,9 @@ def _recorded_verdicts(recording: Recording) -> Ints:
     Any arrival while a packet was the oldest may have caused that packet's mark; the last of them
     is taken."""
     trace, params = recording.trace, recording.link.qdisc.params
+    if recording.link.qdisc_steps and recording.link.qdisc.record.drops_at == "arrival":
+        # It draws on arrival only. Those that had waited were dropped by a step.
+        return np.where(trace.fate == DROPPED, SENT, trace.fate)
     if not (recording.link.qdisc.kind == "sfq" and params["headdrop"] and params["redflowlimit"]):
         return trace.fate
     verdicts = np.full(len(trace), SENT)
@@ -347,9 +356,10 @@ def _rates(recording: Recording) -> list[tuple[int, int]]:
 
 
 def _later(recording: Recording, phase: int) -> Link:
-    """The link, with its rate changes shifted by `phase`."""
+    """The link, with the changes of its rate and of its discipline shifted by `phase`."""
     moved = [(at + phase if at else 0, bps) for at, bps in _rates(recording)]
-    return recording.link.with_rate(moved)
+    changes = [(at + phase + _TC_NS, qdisc) for at, qdisc in recording.link.qdisc_steps]
+    return recording.link.with_rate(moved).with_qdisc_steps(changes)
 
 
 def _sent_before(fate: Ints, order: Ints) -> Ints:
@@ -474,7 +484,11 @@ def _open_end(trace: Trace, ours: Replayed) -> Mask:
 def _same(recording: Recording, ours: Replayed) -> Mask:
     """Packets on which both queues decided the same."""
     trace = recording.trace
-    in_time = _in_time(trace, trace.left_ns - ours.left_ns, max(len(_rates(recording)) - 1, 0))
+    changes = max(len(_rates(recording)) - 1, 0) + len(recording.link.qdisc_steps)
+    late = trace.left_ns - ours.left_ns
+    freed = np.isin(ours.left_ns, [at + _TC_NS for at, _ in recording.link.qdisc_steps])
+    late = np.where(freed & (late > 0) & (late <= _FREED_NS), 0, late)
+    in_time = _in_time(trace, late, changes)
     decided = (trace.fate == ours.fate) & _in_order(trace, ours) & in_time
     return np.asarray(_open_end(trace, ours) | decided)
 
@@ -496,10 +510,11 @@ def _in_order(trace: Trace, ours: Replayed) -> Mask:
     return np.where(np.isin(ours.fate, (DROPPED, REFUSED)), within, trace.order == ours.order)
 
 
-def _in_time(trace: Trace, later: Ints, rate_changes: int) -> Mask:
-    """Whether the times agree. In the recorded guest a program changes the rate, a little late. So
+def _in_time(trace: Trace, later: Ints, changes: int) -> Mask:
+    """Whether the times agree. In the recorded guest a program makes the changes of the link, a
+    little late. So
     after a change a packet may leave earlier on either side."""
-    early = _resolution(trace) + GRAIN_NS * rate_changes
+    early = _resolution(trace) + GRAIN_NS * changes
     return np.asarray((later >= -early) & (later <= early + GRAIN_NS))
 
 

@@ -21,6 +21,7 @@ from sojourn.scenario import ScenarioError, loads
 CHOICES = frozenset(
     {
         "qdisc",
+        "qdisc_schedule",
         "shaper",
         "queues",
         "pinned",

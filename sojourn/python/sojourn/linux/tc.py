@@ -27,7 +27,7 @@ from typing import ClassVar
 
 from sojourn.errors import UserError
 from sojourn.scenario.qdisc import Police, Qdisc, Shaper, default_burst
-from sojourn.scenario.realised import GilbertLoss, RandomLoss, StateLoss
+from sojourn.scenario.realised import GilbertLoss, RandomLoss, StateLoss, SteppedLoss
 
 ROOT = "1:"
 """Handle of htb."""
@@ -113,6 +113,26 @@ def queue(
         parent = own
     lines.append(f"qdisc add dev {device} parent {parent} handle {DISCIPLINE} {words}")
     return [*lines, *qdisc.tree(device, DISCIPLINE)]
+
+
+def qdisc_change(
+    device: str,
+    qdisc: Qdisc,
+    *,
+    header_bytes: int,
+    shaper: Shaper | None = None,
+) -> str:
+    """The line that gives the discipline of `queue`, on a device without a transmitter of htb, new
+    parameters.
+
+    Raises:
+        UserError: Linux has no such discipline, or not this variant of it.
+    """
+    difference = header_bytes - ETHERNET_HEADER
+    # A change without tc-stab(8) removes the one of the discipline.
+    stab = f"stab overhead {difference} " if difference and shaper is None else ""
+    parent = "root" if shaper is None else "parent 1:1"
+    return f"qdisc change dev {device} {parent} handle {DISCIPLINE} {stab}{qdisc.change_command()}"
 
 
 def _child_handle(queue: int) -> str:
@@ -275,11 +295,12 @@ _ADDS = re.compile(
 def wire(
     device: str,
     delay_ns: int,
-    loss: RandomLoss | GilbertLoss | StateLoss | None = None,
+    loss: RandomLoss | GilbertLoss | StateLoss | SteppedLoss | None = None,
     *,
     jitter_ns: int = 0,
 ) -> str:
-    """The line that makes a device delay packets, lose some of them, or jitter them in order."""
+    """The line that makes a device delay packets, lose some of them, or jitter them in order. Of
+    losses that change over time it has the first."""
     words = [f"qdisc add dev {device} root netem limit {DELAY_LIMIT}"]
     if jitter_ns:
         # Uniform around the middle: from the delay to the delay plus the jitter.
@@ -290,6 +311,8 @@ def wire(
     match loss:
         case RandomLoss(probability=p):
             words.append(f"loss random {_percent(p)}")
+        case SteppedLoss(steps=steps):
+            words.append(f"loss random {_percent(steps[0][1])}")
         case GilbertLoss(p=p, r=r, bad_loss=bad, good_loss=good):
             words.append(f"loss gemodel {' '.join(map(_percent, (p, r, bad, good)))}")
         case StateLoss(p13=p13, p31=p31, p32=p32, p23=p23, p14=p14):

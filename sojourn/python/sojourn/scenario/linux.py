@@ -33,6 +33,8 @@ def needed(realised: Realised) -> Iterator[tuple[str, str]]:
     for link in realised.links:
         if (lacking := link.qdisc.lacking) is not None:
             yield f"link {link.name!r}: qdisc", lacking
+        if (lacking := link.lacking_change()) is not None:
+            yield f"link {link.name!r}: qdisc_schedule", f"steps of {lacking}"
     seen: set[int] = set()
     for flow in realised.flows:
         if flow.tcp is None or flow.tcp.own is not None or flow.group in seen:

@@ -175,11 +175,10 @@ impl Tin {
     /// A tin. `rate` is in bytes/s, 0 for unlimited; `mtu` is the largest packet.
     fn new(params: &CakeParams, (rate, quantum): (u64, u32), mtu: u32) -> Tin {
         let pace = Pace::new(rate);
-        let turn = if rate == 0 { TURNS.1 } else { (rate >> 12).clamp(TURNS.0, TURNS.1) } as u32;
         let isolation = params.isolation;
         let by_host = isolation.hosts().map(|by| by && isolation.flows());
         Tin {
-            flows: Flows::new(by_host, turn),
+            flows: Flows::new(by_host, turn(rate)),
             law: law(params.rtt_ns, pace.time(mtu)),
             pace,
             packets: 0,
@@ -206,6 +205,11 @@ impl Bytes for Vec<Tin> {
     fn bytes(&self, (tin, index): Queue) -> u32 {
         self.get(usize::from(tin)).map_or(0, |tin| tin.flows.at(usize::from(index)).bytes)
     }
+}
+
+/// The bytes of a flow's turn in a tin of this rate, bytes/s; 0 for unlimited.
+fn turn(rate: u64) -> u32 {
+    (if rate == 0 { TURNS.1 } else { (rate >> 12).clamp(TURNS.0, TURNS.1) }) as u32
 }
 
 /// COBALT's parameters for an RTT, on a line that sends the largest packet in `mtu_time`, ns.
@@ -276,6 +280,8 @@ pub struct Cake<B> {
     ingress: bool,
     sizes: Sizes,
     header_bytes: u32,
+    /// The largest packet of the link, bytes.
+    mtu: u32,
     pace: Pace,
     /// The shaper's rate, bit/s, and the bytes that it has charged.
     bandwidth: Option<u64>,
@@ -314,6 +320,7 @@ impl<B: Body> Cake<B> {
             ingress: params.ingress,
             sizes: Sizes::new(params, context.header_bytes),
             header_bytes: context.header_bytes,
+            mtu: context.mtu,
             pace: Pace::new(rate),
             bandwidth: params.bandwidth,
             charged: 0,
@@ -332,6 +339,21 @@ impl<B: Body> Cake<B> {
             acks: AckFilter::new(params.acks),
             followed: None,
         }
+    }
+
+    /// Sets the parameters (cake_change, cake_reconfigure). Packets, flows and clocks stay as they
+    /// are: what has been charged at the former rate is still due. Tins, isolation, line and ACK
+    /// filter must not change.
+    pub(crate) fn change(&mut self, params: &CakeParams) {
+        let rate = params.bandwidth.unwrap_or(0) / 8;
+        for (tin, (rate, _)) in self.tins.iter_mut().zip(params.tins.shares(rate)) {
+            tin.pace = Pace::new(rate);
+            tin.law = law(params.rtt_ns, tin.pace.time(self.mtu));
+            tin.flows.quantum = turn(rate);
+        }
+        self.pace = Pace::new(rate);
+        self.memory_limit = memory_limit(params, rate, self.mtu);
+        (self.wash, self.ingress) = (params.wash, params.ingress);
     }
 
     /// For replays in which every packet has a place in the recorded order

@@ -132,6 +132,12 @@ impl LinuxPie {
         }
     }
 
+    /// Sets the parameters; the variables stay as they are.
+    pub(super) fn change(&mut self, p: &LinuxPieParams) {
+        let mtu = u32::try_from(self.mtu).expect("a packet's size has 32 bits");
+        *self = LinuxPie { vars: self.vars, ..LinuxPie::new(p, mtu) };
+    }
+
     /// This law, with marks up to a p of `percent`.
     pub(crate) fn marking_up_to(self, percent: u32) -> LinuxPie {
         LinuxPie { most_marked: MAX / 100 * u64::from(percent), ..self }

@@ -44,6 +44,7 @@ pub(crate) use linux::{LinuxPie, timers};
 pub(crate) use rfc::DocsisPie;
 use rfc::RfcPie;
 
+use crate::change::drop_down_to;
 use crate::ds::mark;
 use crate::timer::Timer;
 use crate::{Backlog, Cause, Context, Fifo, Packet, Qdisc, Replayable, State, Verdict};
@@ -207,6 +208,19 @@ impl<B> Pie<B> {
         };
         let dice = Dice::new(context.rng);
         Pie { limit, law, timer, dice, queue: Fifo::default() }
+    }
+
+    /// Sets the parameters of Linux's PIE, and drops the oldest packets down to the limit
+    /// (pie_change). The probability and the other variables stay as they are. `tupdate` must not
+    /// change.
+    pub(crate) fn change(&mut self, params: &PieParams, now: Time, verdicts: &mut Vec<Verdict<B>>) {
+        self.catch_up(now);
+        let (Law::Linux(law), PieParams::Linux(p)) = (&mut self.law, params) else {
+            panic!("only Linux's pie can be changed while its queue stands")
+        };
+        law.change(p);
+        self.limit = p.limit;
+        drop_down_to(self.limit, &mut self.queue, verdicts);
     }
 
     /// Makes the updates that are due, with the queue unchanged since the last call.

@@ -47,6 +47,9 @@ pub(super) const TICK_NS: f64 = 64.0;
 /// 1000: 504 ms.)
 pub(super) const LINUX_ADAPT: Span = Span::from_millis(512);
 
+/// The time for which the timer is set, in jiffies: HZ/2.
+pub(super) const ADAPT_JIFFIES: u64 = 125;
+
 /// Linux's RED. Lengths are in bytes, with `wlog` fractional bits if scaled.
 #[derive(Clone, Debug)]
 pub(crate) struct LinuxRed {

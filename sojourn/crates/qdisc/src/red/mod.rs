@@ -51,9 +51,11 @@ pub use linux::LinuxRedParams;
 pub(crate) use linux::LinuxRed;
 
 use floyd::FloydRed;
-use linux::TWO_32;
+use linux::{ADAPT_JIFFIES, TWO_32};
 
+use crate::change::drop_down_to;
 use crate::ds::mark;
+use crate::timer::{JIFFY, expiry};
 use crate::{Backlog, Cause, Context, Ecn, Fifo, Packet, Qdisc, Replayable, State, Verdict};
 use serde::Deserialize;
 use units::{Rng, Time};
@@ -173,6 +175,20 @@ impl<B> Red<B> {
             RedParams::Ns3(p) => Law::Floyd(FloydRed::new(RedVariant::Ns3, p, context.rate)),
         };
         Red { law, rng: context.rng, queue: Fifo::default() }
+    }
+}
+
+impl<B> Red<B> {
+    /// Sets the parameters of Linux's RED (__red_change): all packets are dropped, the average
+    /// begins at 0, an idle period begins, and the adaptive timer is set again.
+    pub(crate) fn change(&mut self, params: &RedParams, now: Time, verdicts: &mut Vec<Verdict<B>>) {
+        let (Law::Linux(law), RedParams::Linux(p)) = (&mut self.law, params) else {
+            panic!("only Linux's red can be changed while its queue stands")
+        };
+        **law = LinuxRed::new(p);
+        law.idle_since = Some(now);
+        law.next_adapt = Time(expiry(now.0 / JIFFY, ADAPT_JIFFIES) * JIFFY);
+        drop_down_to(0, &mut self.queue, verdicts);
     }
 }
 

@@ -9,13 +9,13 @@ use qdisc::own::{
     DROP, LINK_NUMBERS, MARK, OwnCode, OwnLaw, OwnLink, OwnPacket, OwnProgram, OwnShape, PASS,
 };
 use qdisc::{
-    AckFilterMode, AdtParams, AvqParams, BlueParams, CakeCells, CakeParams, ChokeParams,
-    CobaltParams, CodelParams, CodelVariant, DocsisDualPi2Params, DocsisPieParams, DrrParams,
-    DsSelector, DualPi2Params, EtsParams, FifoParams, FloydRedParams, FqCodelParams, FqParams,
-    FqPieParams, FredParams, GredParams, HhfParams, Isolation, LinuxDualPi2Params, LinuxPieParams,
-    LinuxRedParams, MqParams, OwnParams, Params, PfifoFastParams, PfifoFastVariant, PieParams,
-    PrioParams, RedParams, RfcDualPi2Params, RfcPieParams, SfbParams, SfqParams, TbfLinkLayer,
-    TbfParams, TinMode,
+    AckFilterMode, AdtParams, AvqParams, BfifoParams, BlueParams, CakeCells, CakeParams,
+    ChokeParams, CobaltParams, CodelParams, CodelVariant, DocsisDualPi2Params, DocsisPieParams,
+    DrrParams, DsSelector, DualPi2Params, EtsParams, FifoParams, FloydRedParams, FqCodelParams,
+    FqParams, FqPieParams, FredParams, GredParams, HhfParams, Isolation, LinuxDualPi2Params,
+    LinuxPieParams, LinuxRedParams, MqParams, OfTime, OwnParams, Params, PfifoFastParams,
+    PfifoFastVariant, PieParams, PrioParams, RedParams, RfcDualPi2Params, RfcPieParams, SfbParams,
+    SfqParams, TbfLinkLayer, TbfParams, TimeFifoParams, TinMode,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,11 +25,20 @@ pub fn any(packets: Range<u64>) -> impl Strategy<Value = Params> {
     Union::new(Params::KINDS.iter().map(|kind| of_kind(kind, packets.clone())))
 }
 
+fn bfifo(bytes: Range<u64>) -> impl Strategy<Value = Params> {
+    let of_bytes = bytes.clone().prop_map(|limit| BfifoParams::Bytes(FifoParams { limit }));
+    // At 10 Mbit/s a byte takes 800 ns.
+    let of_time = bytes.prop_map(|bytes| {
+        BfifoParams::Time(TimeFifoParams { variant: OfTime::Time, limit_ns: 800 * bytes })
+    });
+    prop_oneof![of_bytes, of_time].prop_map(Params::Bfifo)
+}
+
 fn of_kind(kind: &str, packets: Range<u64>) -> BoxedStrategy<Params> {
     let bytes = packets.start * 1000..packets.end * 1000;
     match kind {
         "pfifo" => packets.prop_map(|limit| Params::Pfifo(FifoParams { limit })).boxed(),
-        "bfifo" => bytes.prop_map(|limit| Params::Bfifo(FifoParams { limit })).boxed(),
+        "bfifo" => bfifo(bytes).boxed(),
         "pfifo_head_drop" => {
             packets.prop_map(|limit| Params::PfifoHeadDrop(FifoParams { limit })).boxed()
         }

@@ -45,6 +45,7 @@ pub fn link(name: &str, bps: u64, delay_ns: u64, qdisc: Params) -> LinkSpec {
         rate_period_ns: None,
         delay_ns,
         qdisc,
+        qdisc_steps: Vec::new(),
         framing,
         loss,
         impairments: link::Impairments::default(),

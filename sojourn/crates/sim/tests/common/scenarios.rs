@@ -9,11 +9,11 @@ mod congestion;
 use super::common::{MS, S, flow, link, reno};
 use link::{
     Cells, DelayJitter, DelayStep, Distribution, Duplication, EcnRemark, Impairments, Loss,
-    PolicerParams, RateStep, Reordering, RingParams, ShaperParams, Slots,
+    LossStep, PolicerParams, QdiscStep, RateStep, Reordering, RingParams, ShaperParams, Slots,
 };
 use proptest::prelude::*;
 use proptest::strategy::Union;
-use qdisc::{CardQueues, DsField, Ecn, FifoParams, Params};
+use qdisc::{CardQueues, DsField, Ecn, FifoParams, Params, PieParams, RedParams};
 use sim::{Draw, FlowSpec, Frames, LinkSpec, Pace, RecordSpec, Scenario, Traffic, TrafficKind};
 use tcp::{CongestionKind, TcpParams};
 
@@ -22,7 +22,33 @@ fn any_loss() -> impl Strategy<Value = Loss> {
         3 => Just(Loss::None),
         1 => (0.0..0.05f64).prop_map(|probability| Loss::Random { probability }),
         1 => Just(Loss::Gilbert { p: 0.005, r: 0.2, bad_loss: 0.7, good_loss: 0.0 }),
+        1 => (0.0..0.05f64).prop_map(|probability| Loss::Steps {
+            steps: vec![
+                LossStep { at_ns: 0, probability },
+                LossStep { at_ns: 400 * MS, probability: 0.0 },
+            ],
+            period_ns: Some(700 * MS),
+        }),
     ]
+}
+
+/// Steps of a discipline's parameters, on every other link, if the discipline can be changed.
+fn steps_of(index: usize, qdisc: &Params) -> Vec<QdiscStep> {
+    let mut less = qdisc.clone();
+    match &mut less {
+        Params::Pfifo(p) | Params::PfifoHeadDrop(p) => p.limit = p.limit.div_ceil(2),
+        Params::Codel(p) => (p.limit, p.target_ns) = (p.limit.div_ceil(2), p.target_ns * 2),
+        Params::FqCodel(p) => (p.limit, p.quantum) = (p.limit.div_ceil(2), p.quantum * 2),
+        Params::Pie(PieParams::Linux(p)) => p.limit = p.limit.div_ceil(2),
+        Params::Red(RedParams::Linux(p)) => p.ecn = !p.ecn,
+        Params::Cake(p) => p.bandwidth = p.bandwidth.map(|bps| bps.div_ceil(2)),
+        _ => return Vec::new(),
+    }
+    if index.is_multiple_of(2) {
+        return Vec::new();
+    }
+    let step = |at_ns, qdisc: &Params| QdiscStep { at_ns, qdisc: qdisc.clone() };
+    vec![step(300 * MS, &less), step(800 * MS, qdisc), step(801 * MS, &less)]
 }
 
 /// Mostly no impairments; otherwise any of them.
@@ -93,6 +119,7 @@ fn any_link(index: usize) -> impl Strategy<Value = LinkSpec> {
     let spec = (rates, 0..60 * MS, any_qdisc(1..200), wire, any_gate(), any_replay());
     spec.prop_map(move |(rate, delay_ns, qdisc, (loss, impairments), gate, replay_window)| {
         LinkSpec {
+            qdisc_steps: steps_of(index, &qdisc),
             rate,
             loss,
             impairments,
@@ -346,6 +373,7 @@ pub fn any_maze() -> impl Strategy<Value = Scenario> {
         links
             .map(|(index, (rate, delay, qdisc, loss, (gate, replay_window), asks_at_once))| {
                 LinkSpec {
+                    qdisc_steps: steps_of(index, &qdisc),
                     rate,
                     loss,
                     ring: gate.0,

@@ -9,7 +9,7 @@ use crate::grammar::{
     Fields, Grammar, Ignored, InOrder, Read, Value, Word, off, on, one, time, word,
 };
 use crate::layer::{LAYERS, VLAN, VLAN_BYTES};
-use crate::linux::{Attribute, End, Linux, Options, Packed, Why, packed};
+use crate::linux::{Attribute, Change, End, Linux, Options, Packed, Why, packed};
 use crate::record::Record;
 use link::{Cells, Framing};
 use qdisc::Cause;
@@ -87,8 +87,11 @@ pub(super) static CAKE: Record = Record {
         counting,
         // The control law and the limit share a counter. The law causes nearly all drops.
         drops: Why::Always(Cause::Target),
+        change: Change::Named(&["line"]),
         ..Linux::PLAIN
     }),
+    changes: &["bandwidth", "rtt_ns", "path", "memlimit", "wash", "shaping", "gso"],
+    pairs: PAIRS,
     least: "cake",
     usual_limit: Some(10_240),
     shapes: Some("bandwidth"),
@@ -251,8 +254,11 @@ fn number_of(fields: &Fields, field: &str, words: &[&str]) -> Option<u64> {
     words.iter().position(|word| *word == given).map(|number| number as u64)
 }
 
+/// The words for a rate, and those for an RTT.
+const PAIRS: &[(&str, &str)] = &[("bandwidth", "free"), ("rtt_ns", "path")];
+
 fn one_way_of_saying(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
-    for (field, other) in [("bandwidth", "free"), ("rtt_ns", "path")] {
+    for &(field, other) in PAIRS {
         if fields.get(field).is_set()
             && let Some(given) = fields.get(other).text()
         {

@@ -3,7 +3,7 @@
 
 use super::{LIMIT, red};
 use crate::grammar::{Fields, Grammar, Read, Value, on, word};
-use crate::linux::{Linux, Why, Xstats, counter};
+use crate::linux::{Change, Linux, Why, Xstats, counter};
 use crate::numbers::U32;
 use crate::record::Record;
 use qdisc::Cause;
@@ -37,6 +37,7 @@ pub(super) static CHOKE: Record = Record {
             counter(Cause::Limit, &["pdrop"]),
         ]),
         marks: Why::Counted(&[counter(Cause::Early, &["marked"])]),
+        change: Change::Whole,
         ..Linux::PLAIN
     }),
     least: "choke limit 1000 bandwidth 10mbit",

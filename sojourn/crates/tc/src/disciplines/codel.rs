@@ -3,7 +3,7 @@
 use super::{LIMIT, flag, whole_microseconds};
 use crate::grammar::{Grammar, Read, Value, off, on, time};
 use crate::linux::{
-    Attribute, CODEL_MARKS, End, Linux, OF_7_3, Options, PINNED, State, Why, Xstats, state,
+    Attribute, CODEL_MARKS, Change, End, Linux, OF_7_3, Options, PINNED, State, Why, Xstats, state,
 };
 use crate::record::Record;
 use qdisc::Cause;
@@ -69,8 +69,10 @@ pub(super) static CODEL: Record = Record {
         drops: Why::ByEnd { arrival: Cause::Limit, departure: Cause::Target },
         marks: Why::Counted(CODEL_MARKS),
         state: &[State { while_on: Some("dropping"), ..state("count", &["count"], &[], 1.0) }],
+        change: Change::Named(&[]),
         ..Linux::PLAIN
     }),
+    changes: &["limit", "target_ns", "interval_ns", "ecn", "ce_threshold_ns"],
     least: "codel",
     ..Record::NONE
 };

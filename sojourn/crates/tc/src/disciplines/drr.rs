@@ -8,7 +8,7 @@ use super::bands::{MOST_BANDS, PRIORITIES, USUAL_LIMIT, check_map, written};
 use super::refused;
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Read, Value, word};
-use crate::linux::Linux;
+use crate::linux::{Change, Linux};
 use crate::numbers::U32;
 use crate::record::{Counts, Record, Tree};
 use qdisc::{DsField, priority_of};
@@ -27,7 +27,7 @@ pub(super) static DRR: Record = Record {
     }],
     simulated: true,
     translated: Some(simulated),
-    linux: Some(Linux::PLAIN),
+    linux: Some(Linux { change: Change::Refused, ..Linux::PLAIN }),
     tree: Some(Tree { own: |_| String::new(), parts }),
     least: "drr classes 2",
     counts: Counts::PacketsOfABand,

@@ -6,7 +6,7 @@ use super::bands::{PRIORITIES, check_map, written};
 use super::{LIMIT, microseconds, refused};
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Read, Value, off, on, one, word};
-use crate::linux::{Linux, Place, Why, Xstats, counter, state};
+use crate::linux::{Change, Linux, Place, Why, Xstats, counter, state};
 use crate::numbers::U32;
 use crate::record::Record;
 use qdisc::Cause;
@@ -63,6 +63,7 @@ pub(super) static FQ: Record = Record {
         },
         marks: Why::Counted(&[counter(Cause::CeThreshold, &["ce_mark"])]),
         state: &[state("flows", &["flows"], &["inactive_flows"], 1.0)],
+        change: Change::Named(&[]),
         ..Linux::PLAIN
     }),
     least: "fq",

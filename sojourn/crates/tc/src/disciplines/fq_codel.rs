@@ -3,7 +3,7 @@
 use super::{LIMIT, flag, whole_microseconds};
 use crate::grammar::{Fields, Grammar, Read, Value, Word, off, on, time, word};
 use crate::linux::{
-    Attribute, CODEL_MARKS, CauseCounter, End, Linux, OF_7_3, Options, PINNED, Why, Xstats,
+    Attribute, CODEL_MARKS, CauseCounter, Change, End, Linux, OF_7_3, Options, PINNED, Why, Xstats,
     counter, state,
 };
 use crate::numbers::{U32, read_count};
@@ -103,8 +103,20 @@ pub(super) static FQ_CODEL: Record = Record {
         ]),
         marks: Why::Counted(CODEL_MARKS),
         state: &[state("flows", &["new_flows_len", "old_flows_len"], &[], 1.0)],
+        change: Change::Named(&["flows"]),
         ..Linux::PLAIN
     }),
+    changes: &[
+        "limit",
+        "memory_limit",
+        "target_ns",
+        "interval_ns",
+        "quantum",
+        "ecn",
+        "ce_threshold_ns",
+        "ce_threshold_selector",
+        "drop_batch",
+    ],
     least: "fq_codel",
     ..Record::NONE
 };

@@ -2,7 +2,9 @@
 
 use super::{LIMIT, flag, pie, whole_microseconds};
 use crate::grammar::{Grammar, Read, Value, word};
-use crate::linux::{CauseCounter, Linux, Options, Place, Why, Xstats, counter, packed, state};
+use crate::linux::{
+    CauseCounter, Change, Linux, Options, Place, Why, Xstats, counter, packed, state,
+};
 use crate::record::Record;
 use qdisc::Cause;
 
@@ -80,6 +82,7 @@ pub(super) static FQ_PIE: Record = Record {
         ]),
         marks: Why::Counted(&[counter(Cause::Early, &["marked"])]),
         state: &[state("flows", &["new_flows_len", "old_flows_len"], &[], 1.0)],
+        change: Change::Named(&["flows"]),
         ..Linux::PLAIN
     }),
     least: "fq_pie",

@@ -4,7 +4,7 @@
 use super::{LIMIT, microseconds, refused};
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Read, Value, word};
-use crate::linux::{Linux, Place};
+use crate::linux::{Change, Linux, Place};
 use crate::numbers::U32;
 use crate::record::Record;
 
@@ -29,6 +29,7 @@ pub(super) static HHF: Record = Record {
     linux: Some(Linux {
         // TCA_HHF_BACKLOG_LIMIT.
         read: &[("limit", Place::Attribute(1))],
+        change: Change::Named(&[]),
         ..Linux::PLAIN
     }),
     least: "hhf",

@@ -3,7 +3,7 @@
 
 use super::LIMIT;
 use crate::grammar::{Grammar, Value};
-use crate::linux::{Linux, PINNED};
+use crate::linux::{Change, Linux, PINNED};
 use crate::record::Record;
 
 pub(super) static PFIFO_FAST: Record = Record {
@@ -22,7 +22,7 @@ pub(super) static PFIFO_FAST: Record = Record {
         },
     ],
     simulated: true,
-    linux: Some(Linux { limit_is_device_s: true, ..Linux::PLAIN }),
+    linux: Some(Linux { limit_is_device_s: true, change: Change::Refused, ..Linux::PLAIN }),
     least: "pfifo_fast",
     ..Record::NONE
 };

@@ -4,7 +4,7 @@ use super::{LIMIT, flag, microseconds, whole_microseconds};
 use crate::error::TcError;
 use crate::grammar::{Flag, Grammar, Read, Value, Word, off, on, time, word};
 use crate::linux::{
-    CauseCounter, Linux, Options, PINNED, Place, Why, Xstats, counter, packed, state,
+    CauseCounter, Change, Linux, Options, PINNED, Place, Why, Xstats, counter, packed, state,
 };
 use crate::numbers::U32;
 use crate::record::Record;
@@ -101,8 +101,10 @@ pub(super) static PIE: Record = Record {
         ]),
         marks: Why::Counted(&[counter(Cause::Early, &["marked"])]),
         state: &[state("probability", &["prob_high"], &[], 4_294_967_296.0)],
+        change: Change::Named(&[]),
         ..Linux::PLAIN
     }),
+    changes: &["limit", "target_ns", "alpha", "beta", "ecn", "bytemode", "dq_rate_estimator"],
     least: "pie",
     without_a_rate: |fields| {
         let docsis = fields.get("variant").text() == Some("docsis");

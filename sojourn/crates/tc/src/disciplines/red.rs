@@ -6,7 +6,7 @@
 use super::{LIMIT, above, refused};
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Read, Value, off, on, time, word};
-use crate::linux::{Linux, PINNED, Place, State, Why, Xstats, counter, state};
+use crate::linux::{Change, Linux, PINNED, Place, State, Why, Xstats, counter, state};
 use crate::numbers::U32;
 use crate::record::{Counts, Record, Sized};
 use qdisc::Cause;
@@ -52,8 +52,22 @@ pub(super) static RED: Record = Record {
             else_field: Some("probability"),
             ..state("probability", &["max_p"], &[], 4_294_967_296.0)
         }],
+        change: Change::Whole,
         ..Linux::PLAIN
     }),
+    changes: &[
+        "limit",
+        "min",
+        "max",
+        "avpkt",
+        "burst",
+        "probability",
+        "bandwidth",
+        "adaptive",
+        "ecn",
+        "harddrop",
+        "nodrop",
+    ],
     least: "red limit 400000 avpkt 1000",
     counts: Counts::Bytes,
     without_a_rate: |fields| {

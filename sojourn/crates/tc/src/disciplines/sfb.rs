@@ -3,7 +3,7 @@
 
 use super::LIMIT;
 use crate::grammar::{Fields, Grammar, Read, Value, word};
-use crate::linux::{Linux, Why, Xstats, counter, state};
+use crate::linux::{Change, Linux, Why, Xstats, counter, state};
 use crate::numbers::U32;
 use crate::record::Record;
 use qdisc::Cause;
@@ -51,6 +51,7 @@ pub(super) static SFB: Record = Record {
         marks: Why::Counted(&[counter(Cause::Early, &["marked"])]),
         // The probability has 16 bits.
         state: &[state("probability", &["avgprob"], &[], 65_535.0)],
+        change: Change::Whole,
         ..Linux::PLAIN
     }),
     least: "sfb",

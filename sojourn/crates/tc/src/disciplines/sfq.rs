@@ -8,7 +8,7 @@ use super::red::sizes;
 use super::{LIMIT, refused};
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Read, Value, on, word};
-use crate::linux::{CauseCounter, Linux, Options, Place, Why, counter};
+use crate::linux::{CauseCounter, Change, Linux, Options, Place, Why, counter};
 use crate::numbers::U32;
 use crate::record::Record;
 use qdisc::{Cause, LinuxRedParams};
@@ -71,6 +71,7 @@ pub(super) static SFQ: Record = Record {
             counter(Cause::Early, RED_DROPS),
         ]),
         marks: Why::Always(Cause::Early),
+        change: Change::Refused,
         ..Linux::PLAIN
     }),
     least: "sfq",

@@ -5,7 +5,7 @@
 use super::refused;
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Read, Value, time, word};
-use crate::linux::Linux;
+use crate::linux::{Change, Linux};
 use crate::record::{Counts, Record};
 
 pub(super) static TBF: Record = Record {
@@ -31,7 +31,7 @@ pub(super) static TBF: Record = Record {
     }],
     simulated: true,
     translated: Some(simulated),
-    linux: Some(Linux { in_order: true, ..Linux::PLAIN }),
+    linux: Some(Linux { in_order: true, change: Change::Whole, ..Linux::PLAIN }),
     least: "tbf rate 1mbit burst 5k limit 60k",
     counts: Counts::Bytes,
     shapes: Some("rate"),

@@ -1,9 +1,12 @@
 """How a kernel implements a realised scenario's links."""
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from sojourn.linux import tc
-from sojourn.scenario.realised import Flow, Link
+from sojourn.scenario.realised import Flow, Link, SteppedLoss
+
+_Number = TypeVar("_Number", int, float)
 
 
 def has_queue(link: Link) -> bool:
@@ -36,19 +39,32 @@ def delay_steps(link: Link, duration_ns: int) -> list[tuple[int, int]]:
     return _written_out(wire.delay_steps, wire.delay_period_ns, duration_ns)
 
 
+def loss_steps(link: Link, duration_ns: int) -> list[tuple[int, float]]:
+    """(from ns, probability of a loss) over the whole run, repetitions written out; empty without
+    steps."""
+    if not isinstance(link.loss, SteppedLoss):
+        return []
+    return _written_out(link.loss.steps, link.loss.period_ns, duration_ns)
+
+
 def written_steps(link: Link, duration_ns: int) -> int:
-    """How many steps `rate_steps` and `delay_steps` write out, at most."""
+    """How many steps a kernel gets at most: those that `rate_steps`, `delay_steps` and `loss_steps`
+    write out, and those of the discipline."""
     wire = link.impairments
     delays = (len(wire.delay_steps), wire.delay_period_ns) if wire else (0, None)
-    both = ((len(link.rate), link.rate_period_ns), delays)
-    return sum(
-        steps * (-(-duration_ns // period) if period else 1) for steps, period in both if steps > 1
+    losses = link.loss if isinstance(link.loss, SteppedLoss) else None
+    lossy = (len(losses.steps), losses.period_ns) if losses else (0, None)
+    all_of_them = ((len(link.rate), link.rate_period_ns), delays, lossy)
+    return len(link.qdisc_steps) + sum(
+        steps * (-(-duration_ns // period) if period else 1)
+        for steps, period in all_of_them
+        if steps > 1
     )
 
 
 def _written_out(
-    steps: Sequence[tuple[int, int]], period_ns: int | None, duration_ns: int
-) -> list[tuple[int, int]]:
+    steps: Sequence[tuple[int, _Number]], period_ns: int | None, duration_ns: int
+) -> list[tuple[int, _Number]]:
     turns = range(0, duration_ns, period_ns) if period_ns else (0,)
     return [(turn + at, to) for turn in turns for at, to in steps if turn + at < duration_ns]
 

@@ -11,7 +11,7 @@ Linux does not report red's average queue or fq_codel's CoDel counts.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -266,7 +266,7 @@ class ObservedLink:
             at = nearest(self.discipline["t_ns"], times)
             row["backlog_packets"] = taken(self.discipline["backlog_packets"], at)
             row["backlog_bytes"] = taken(self.discipline["backlog_bytes"], at)
-            state |= self._state(at, many)
+            state |= self._state(at, times)
         else:
             sent = Samples(self.device["t_ns"], self.device["sent_packets"]).growth(edges)
             counted = Samples(self.device["t_ns"], self.device["sent_bytes"]).growth(edges)
@@ -296,21 +296,27 @@ class ObservedLink:
         )
         return {"sojourn_mean_ns": mean, **{name: spans[name] for name in counted}}
 
-    def _state(self, at: Ints, many: int) -> dict[str, Column]:
+    def _state(self, at: Ints, times: Ints) -> dict[str, Column]:
         """The discipline's own state at the samples, under the simulator's names."""
-        child = self.link.qdisc.child
+        child, many = self.link.qdisc.child, len(times)
         params, numbers = (child or self.link.qdisc).params, self.own.numbers
         state: dict[str, Column] = {}
+        steps = [step for step, _ in self.link.qdisc_steps]
+        in_force = np.searchsorted(steps, times, side="right")
+
+        def param(name: str) -> NDArray[np.float64]:
+            """A parameter at the samples. gred has one for each virtual queue."""
+            after = [changed.params[name] for _, changed in self.link.qdisc_steps]
+            each = [sum(map(float, str(value).split())) for value in (params[name], *after)]
+            return np.array(each)[in_force]
 
         def real(values: Ints) -> NDArray[np.float64]:
             taken = values[np.maximum(at, 0)].astype(np.float64) if len(values) else np.zeros(many)
             return np.where(at >= 0, taken, np.nan)
 
         if params.get("limit") is not None:
-            # gred has one limit for each virtual queue.
-            limits = str(params["limit"]).split()
             queues = 1 if child is None else self.link.queues or 1
-            state["limit"] = np.full(many, queues * sum(float(limit) for limit in limits))
+            state["limit"] = queues * param("limit")
         elif "limit" in numbers:
             state["limit"] = real(numbers["limit"])
         for each in self.own.record.state:
@@ -320,7 +326,7 @@ class ObservedLink:
             if each.else_field is not None:
                 value = real(self.own.total(each.plus, each.minus))
                 state[each.column] = np.where(
-                    value >= 0, value / each.whole, float(cast("float", params[each.else_field]))
+                    value >= 0, value / each.whole, param(each.else_field)
                 )
                 continue
             total = self.own.total(each.plus, each.minus)

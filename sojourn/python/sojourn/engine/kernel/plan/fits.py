@@ -22,7 +22,16 @@ from sojourn.engine.protocol import by_reason
 from sojourn.errors import UserError
 from sojourn.linux import tc
 from sojourn.scenario.linux import CONGESTION
-from sojourn.scenario.realised import Flow, Link, Ping, ProgramTraffic, Realised, Tcp, Udp
+from sojourn.scenario.realised import (
+    Flow,
+    Link,
+    Ping,
+    ProgramTraffic,
+    Realised,
+    SteppedLoss,
+    Tcp,
+    Udp,
+)
 from sojourn.scenario.tcp import PROFILES
 from sojourn.traffic import KINDS
 
@@ -150,9 +159,19 @@ def _link_problems(
     if (steps := written_steps(link, duration_ns)) > MOST_STEPS:
         yield Problem(
             f"{place}: schedule",
-            f"{steps:.3g} steps of rate and delay, and a kernel gets each one separately",
+            f"{steps:.3g} steps of rate, delay, loss and discipline, and a kernel gets each one separately",
             f"at most {MOST_STEPS}: longer steps, a shorter run, or simulate it",
         )
+    if link.qdisc_steps and wiring != "simnic":
+        why = "behind virtual devices it can't be seen which packets a change drops"
+        hint = "leave it out, or use the built guest (uml)"
+        yield Problem(f"{place}: qdisc_schedule", why, hint)
+    for _, changed in link.qdisc_steps:
+        try:
+            changed.change_command()
+        except UserError as error:
+            yield Problem(f"{place}: qdisc_schedule", error.problem, error.hint)
+            return
     if has_queue(link):
         try:
             link.qdisc.command()
@@ -171,7 +190,8 @@ def _link_problems(
             )
             hint = "write variant linux, or run it on that kernel: -e kernel-7.3"
             yield Problem(f"{place}: qdisc", why, hint)
-        newer = [word for word in _NEWER_WORDS if link.qdisc.params.get(word) is not None]
+        after = link.qdisc_steps[-1][1] if link.qdisc_steps else link.qdisc
+        newer = [word for word in _NEWER_WORDS if after.params.get(word) is not None]
         if wiring == "simnic" and link.qdisc.kind == "fq" and newer:
             why = f"the guest's tc, of iproute2 6.1, has no {' and no '.join(newer)}"
             yield Problem(f"{place}: qdisc", why, "leave it out, or simulate it")
@@ -222,6 +242,10 @@ def _link_problems(
         if ring is not None and ring.coalesce_ns > MOST_COALESCE_NS:
             yield Problem(f"{place}: coalesce", "above a second", "write a time up to 1 s")
         return
+    if isinstance(link.loss, SteppedLoss):
+        why = "a loss that changes over time needs the built guest's simulated cards"
+        hint = "use the built guest (uml), or leave loss_schedule out"
+        yield Problem(f"{place}: loss_schedule", why, hint)
     if link.impairments is not None:
         why = "delaying packets one by one, reordering and duplicating need the built guest's simulated cards"
         hint = "use the built guest (uml), or leave out jitter, reorder, duplicate, slot and delay_schedule"

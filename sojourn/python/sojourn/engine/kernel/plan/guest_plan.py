@@ -33,6 +33,7 @@ from sojourn.engine.kernel.graph import (
     delay_steps,
     has_queue,
     loses,
+    loss_steps,
     needs_room,
     rate_steps,
     transmitter,
@@ -67,6 +68,7 @@ from sojourn.scenario.realised import (
     Realised,
     Requests,
     StateLoss,
+    SteppedLoss,
     Tcp,
 )
 from sojourn.scenario.tcp import MTU, PROFILES
@@ -479,14 +481,14 @@ class _Builder:
                     "loss_p23": p23,
                     "loss_p14": p14,
                 }
+            case SteppedLoss(steps=steps):
+                chances = {"loss_good": steps[0][1]}
             case _:
                 return {}
         # The card uses the simulator's random stream and rounds the probability so that both lose
         # the same packets.
         key = rng_key(self.realised.seed, f"{link.name}/loss")
-        return {name: math.ceil(chance * _UNIT) for name, chance in chances.items()} | {
-            "loss_key": key
-        }
+        return {name: _chance(chance) for name, chance in chances.items()} | {"loss_key": key}
 
     def _card_impairments(self, link: Link) -> dict[str, int]:
         """The wire's other impairments, with the simulator's random streams."""
@@ -532,16 +534,28 @@ class _Builder:
         self.tc.setdefault(namespace, []).extend(lines)
 
     def _events(self) -> list[dict[str, Any]]:
-        """Every change of a rate or a delay."""
+        """Every change of a rate, a delay, a loss or a discipline's parameters."""
         events: list[dict[str, Any]] = []
         for link, wire in zip(self.links, self.wires, strict=True):
             delay = f"/sys/kernel/simnic/{wire.queue.device}/delay_ns"
             for at, delay_ns in delay_steps(link, self.realised.duration_ns)[1:]:
                 events.append({"at_ns": at, "step": _write(None, delay, delay_ns)})
+            good = f"/sys/kernel/simnic/{wire.queue.device}/loss_good"
+            for at, probability in loss_steps(link, self.realised.duration_ns)[1:]:
+                events.append({"at_ns": at, "step": _write(None, good, _chance(probability))})
             for at, bps in rate_steps(link, self.realised.duration_ns)[1:]:
                 events += (
                     {"at_ns": at, "step": step} for step in self._rate_change(link, wire, bps)
                 )
+            for at, qdisc in link.qdisc_steps:
+                line = tc.qdisc_change(
+                    wire.queue.device,
+                    qdisc,
+                    header_bytes=link.framing.header_bytes,
+                    shaper=link.shaper,
+                )
+                if at < self.realised.duration_ns:
+                    events.append({"at_ns": at, "step": _tc_line(wire.tail, line)})
         return sorted(events, key=lambda event: int(event["at_ns"]))
 
     def _rate_change(self, link: Link, wire: Wire, bps: int) -> list[dict[str, Any]]:
@@ -554,7 +568,7 @@ class _Builder:
         changed = transmitter(link, bps)
         assert changed is not None, "a link whose rate changes has one"
         line = tc.rate_change(wire.queue.device, changed, header_bytes=link.framing.header_bytes)
-        return [{"do": "run", "namespace": wire.tail, "argv": ["tc", *line.split()], "stdin": None}]
+        return [_tc_line(wire.tail, line)]
 
     # --------------------------------------------------------------------------------------- hosts
 
@@ -968,6 +982,15 @@ def _veth(cable: Cable, offload: bool) -> str:
     ends = [f"address {port.mac}{single}" for port in (cable.a, cable.b)]
     peer = f"peer name {cable.b.device} {ends[1]} netns {cable.b.namespace}"
     return f"link add name {cable.a.device} {ends[0]} type veth {peer}"
+
+
+def _chance(probability: float) -> int:
+    """A probability in the card's units."""
+    return math.ceil(probability * _UNIT)
+
+
+def _tc_line(namespace: str, line: str) -> dict[str, Any]:
+    return {"do": "run", "namespace": namespace, "argv": ["tc", *line.split()], "stdin": None}
 
 
 def _batch(program: str, namespace: str | None, lines: Sequence[str]) -> dict[str, Any]:

@@ -62,7 +62,12 @@ def _longest_wait(link: Link) -> int:
     """Time to drain a full queue at the link's lowest rate above 0, ns; 0 where nothing waits."""
     rates = [step.bps for step in link.rate if step.bps]
     rates += [link.shaper.bps] if link.shaper else []
-    return int(link.qdisc.packets * MTU * 8 * 10**9 // min(rates)) if rates else 0
+    return int(_most_packets(link) * MTU * 8 * 10**9 // min(rates)) if rates else 0
+
+
+def _most_packets(link: Link) -> int:
+    """The most packets that its queue can hold, with any of its parameters."""
+    return max(qdisc.packets for qdisc in (link.qdisc, *(step for _, step in link.qdisc_steps)))
 
 
 def memory_mb(realised: Realised, namespaces: int, rows: bool) -> int:
