@@ -672,6 +672,7 @@ def test_the_committed_recordings_have_these_queues() -> None:
         "sfb-ecn": 6,
         "sfq": 18,
         "sfq-red": 15,
+        "steps": 18,
         "tbf": 6,
         "codel-drops": 6,
         "dualpi2": 21,

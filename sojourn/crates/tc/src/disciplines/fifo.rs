@@ -4,7 +4,7 @@
 //! it is that times the MTU.
 
 use crate::error::TcError;
-use crate::grammar::{Fields, Grammar, Read, Value, time, word};
+use crate::grammar::{Grammar, Read, Value, time, word};
 use crate::linux::{Change, End, Linux, Options};
 use crate::record::{Counts, Record};
 
@@ -41,8 +41,8 @@ pub(super) static BFIFO: Record = Record {
             kind: "bfifo",
             variant: Some("time"),
             words: &[time("limit", "limit_ns", Read::PositiveTime)],
-            defaults: &[("variant", Value::word("time")), ("limit_ns", Value::Count(0))],
-            complete: a_time,
+            defaults: &[("variant", Value::word("time")), ("limit_ns", Value::Count(SECOND))],
+            always: &["limit_ns"],
             ..Grammar::NONE
         },
     ],
@@ -62,13 +62,8 @@ pub(super) static BFIFO: Record = Record {
     ..Record::NONE
 };
 
-fn a_time(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
-    if fields.count("limit_ns") == Some(0) {
-        let hint = "write how long the queued bytes may take: bfifo variant time limit 500ms";
-        return Err(TcError::new("bfifo: a limit in time is missing", hint));
-    }
-    Ok(())
-}
+/// The default of a limit in time, ns.
+const SECOND: u64 = 1_000_000_000;
 
 pub(super) static PFIFO_HEAD_DROP: Record = Record {
     kind: "pfifo_head_drop",
