@@ -936,4 +936,4 @@ def test_a_run_without_packets_can_be_stopped() -> None:
 def test_a_kernel_is_not_given_a_thousand_million_steps() -> None:
     kernel = next(fit for fit in estimate.fits([loads(STEPS)]) if fit.engine == "kernel")
     assert kernel.refused
-    assert "steps of rate and delay" in kernel.problems[0]
+    assert "steps of rate, delay, loss and discipline" in kernel.problems[0]
