@@ -1346,13 +1346,6 @@ class Qdisc:
         """cake's tins in the order of `tc -s qdisc show`: heading, threshold bit/s (0: none),
         target ns, interval ns, quantum bytes. Empty for other disciplines."""
 
-    def charged(
-        self, header_bytes: int, bytes: NDArray[np.int64]
-    ) -> tuple[int, bool, NDArray[np.int64]] | None:
-        """The shaper in a discipline: its rate in bit/s, whether it charges packets that the
-        discipline drops, and the bytes that it charges for packets with these sizes, as the
-        discipline counts them. None: it has no shaper, or one for each queue or flow."""
-
     @property
     def notes(self) -> list[tuple[str, str, int]]:
         """Words that are read as tc reads them and probably mean something else: (message, hint,

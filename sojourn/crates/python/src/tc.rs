@@ -11,7 +11,6 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyString, PyTuple};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::quantities::shown;
-use arrays::{Integers, array};
 
 /// The error, with its place in characters.
 fn unit_error(py: Python<'_>, text: &str, error: TcError) -> PyErr {
@@ -133,20 +132,6 @@ impl Qdisc {
             (tin.name, tin.threshold.0, tin.target.0, tin.interval.0, tin.quantum)
         };
         cake.tin_numbers(mtu).into_iter().map(plain).collect()
-    }
-
-    fn charged<'py>(
-        &self,
-        py: Python<'py>,
-        header_bytes: u32,
-        bytes: Integers,
-    ) -> PyResult<Option<(u64, bool, Bound<'py, PyAny>)>> {
-        let params = self.0.params();
-        let Some(shaper) = params.and_then(|it| ::qdisc::InnerShaper::of(&it, header_bytes)) else {
-            return Ok(None);
-        };
-        let each: Vec<_> = bytes.iter().map(|&bytes| shaper.charged(bytes as u32) as i64).collect();
-        Ok(Some((shaper.rate.0, shaper.charges_drops, array(py, &each)?)))
     }
 
     #[getter]

@@ -26,7 +26,6 @@ mod fq_codel;
 mod fq_pie;
 mod fred;
 mod hhf;
-mod inner_shaper;
 mod mq;
 pub mod own;
 mod pfifo_fast;
@@ -60,7 +59,6 @@ pub use fq_codel::{FqCodel, FqCodelParams};
 pub use fq_pie::{FqPie, FqPieParams};
 pub use fred::{Fred, FredParams};
 pub use hhf::{Hhf, HhfParams};
-pub use inner_shaper::InnerShaper;
 pub use mq::{CardQueues, Mq, MqParams};
 pub use own::{Own, OwnParams};
 pub use pfifo_fast::{PfifoFast, PfifoFastParams, PfifoFastVariant, priority_of};
@@ -307,15 +305,6 @@ pub struct State {
     pub l4s_delay: Option<f64>,
 }
 
-/// A shaper's rate, and the bytes that it has charged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shaped {
-    /// The rate, bit/s.
-    pub rate: Rate,
-    /// Bytes charged since the start, with overhead and cells.
-    pub bytes: u64,
-}
-
 /// The numbers of the source host and the destination host, indexed by a packet's `flow`. Equal
 /// numbers are the same host. Empty if the hosts are unknown.
 pub type Hosts = Arc<[[u32; 2]]>;
@@ -394,11 +383,6 @@ pub trait Qdisc<B> {
     /// after a `dequeue` that returns nothing from a backlog it is later than that call.
     #[inline]
     fn holds_until(&self) -> Option<Time> {
-        None
-    }
-
-    /// The discipline's own shaper; `None`: it has none.
-    fn shaped(&self) -> Option<Shaped> {
         None
     }
 
@@ -622,7 +606,6 @@ impl<B: Body> Qdisc<B> for Discipline<B> {
         fn may_be_bypassed(&self) -> bool;
         #[inline]
         fn holds_until(&self) -> Option<Time>;
-        fn shaped(&self) -> Option<Shaped>;
         #[inline]
         fn backlog(&self) -> Backlog;
         fn state(&self, now: Time) -> State;

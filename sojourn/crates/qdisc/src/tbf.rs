@@ -22,9 +22,9 @@
 //!
 //! Deviation: the child is the bfifo that tbf creates; other children are not supported.
 
-use crate::{Backlog, Cause, Fifo, Packet, Qdisc, Shaped, State, Verdict};
+use crate::{Backlog, Cause, Fifo, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
-use units::{BytePace, Rate, Span, Time};
+use units::{BytePace, Span, Time};
 
 /// The link layer, by tc's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -61,19 +61,14 @@ pub struct TbfParams {
 
 /// The bytes that a packet is charged.
 #[derive(Clone, Copy)]
-pub(crate) struct Charge {
+struct Charge {
     overhead: u64,
     least: u64,
     linklayer: TbfLinkLayer,
 }
 
 impl Charge {
-    pub(crate) fn new(params: &TbfParams) -> Charge {
-        let TbfParams { mpu: least, overhead, linklayer, .. } = *params;
-        Charge { overhead, least, linklayer }
-    }
-
-    pub(crate) fn bytes(self, bytes: u64) -> u64 {
+    fn bytes(self, bytes: u64) -> u64 {
         let framed = (bytes + self.overhead).max(self.least);
         match self.linklayer {
             TbfLinkLayer::Ethernet => framed,
@@ -118,15 +113,13 @@ pub struct Tbf<B> {
     peak: Option<Bucket>,
     /// The time at which tokens were last counted.
     counted: Time,
-    rate: Rate,
-    /// Bytes charged so far.
-    charged: u64,
 }
 
 impl<B> Tbf<B> {
     /// An empty queue with full buckets.
     pub fn new(params: &TbfParams) -> Self {
-        let charge = Charge::new(params);
+        let TbfParams { mpu: least, overhead, linklayer, .. } = *params;
+        let charge = Charge { overhead, least, linklayer };
         let peak = params.peakrate.map(|bps| Bucket::new(bps, params.mtu, charge));
         Tbf {
             queue: Fifo::default(),
@@ -135,8 +128,6 @@ impl<B> Tbf<B> {
             bucket: Bucket::new(params.rate, params.burst, charge),
             peak,
             counted: Time::ZERO,
-            rate: Rate(params.rate),
-            charged: 0,
         }
     }
 
@@ -172,9 +163,7 @@ impl<B> Qdisc<B> for Tbf<B> {
         if let Some(peak) = &mut self.peak {
             peak.tokens = peak_tokens;
         }
-        let packet = self.queue.pop()?;
-        self.charged += self.bucket.charge.bytes(packet.size.into());
-        Some(packet)
+        self.queue.pop()
     }
 
     /// The time at which there are tokens for the oldest packet.
@@ -186,10 +175,6 @@ impl<B> Qdisc<B> for Tbf<B> {
         let missing = |bucket: &Bucket| bucket.cost(oldest.size) - bucket.tokens;
         let missing = missing(&self.bucket).max(self.peak.as_ref().map_or(0, missing)).max(0);
         Some(self.counted + Span(missing as u64))
-    }
-
-    fn shaped(&self) -> Option<Shaped> {
-        Some(Shaped { rate: self.rate, bytes: self.charged })
     }
 
     #[inline]

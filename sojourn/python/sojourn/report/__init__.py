@@ -49,12 +49,9 @@ USERS = (
         "mos:",
         "late:",
     ),
-    *("rpm", "goodput", "goodput_other", "jain"),
+    *("goodput", "goodput_other", "jain"),
 )
-QUEUE = (
-    *("sojourn_mean", "sojourn_p50", "sojourn_p95", "sojourn_p99"),
-    *("utilisation", "shaper_utilisation", "drop_rate"),
-)
+QUEUE = ("sojourn_mean", "sojourn_p50", "sojourn_p95", "sojourn_p99", "utilisation", "drop_rate")
 SECTIONS = (
     ("numbers", "Numbers"),
     ("time", "Over time"),

@@ -41,14 +41,13 @@ use crate::cobalt::{Blue, CobaltLaw};
 use crate::slab::{NONE, Slab};
 use crate::{
     AckView, Backlog, Body, Cause, Context, DsField, Ecn, Hosts, Packet, Qdisc, ReplayDraws,
-    ReplayHint, Replayable, Shaped, State, Verdict,
+    ReplayHint, Replayable, State, Verdict,
 };
 use acks::AckFilter;
 use flows::{Flows, QUEUES};
 use follow::{Followed, Following};
 use heap::{Bytes, Heap, Queue};
-use pace::Pace;
-pub(crate) use pace::Sizes;
+use pace::{Pace, Sizes};
 use serde::Deserialize;
 use units::{Rate, Rng, Span, Time};
 
@@ -283,9 +282,6 @@ pub struct Cake<B> {
     /// The largest packet of the link, bytes.
     mtu: u32,
     pace: Pace,
-    /// The shaper's rate, bit/s, and the bytes that it has charged.
-    bandwidth: Option<u64>,
-    charged: u64,
     /// The times at which the shaper releases the next packet, by its clock and at the latest, ns.
     next: u64,
     failsafe: u64,
@@ -322,8 +318,6 @@ impl<B: Body> Cake<B> {
             header_bytes: context.header_bytes,
             mtu: context.mtu,
             pace: Pace::new(rate),
-            bandwidth: params.bandwidth,
-            charged: 0,
             next: 0,
             failsafe: 0,
             current: 0,
@@ -488,7 +482,6 @@ impl<B: Body> Cake<B> {
         if self.pace.is_unlimited() {
             return;
         }
-        self.charged += u64::from(bytes);
         self.tins[tin].charge(bytes, now.0);
         let span = self.pace.time(bytes);
         self.next += span;
@@ -701,10 +694,6 @@ impl<B: Body> Qdisc<B> for Cake<B> {
 
     fn holds_until(&self) -> Option<Time> {
         (!self.pace.is_unlimited()).then(|| Time(self.next.min(self.failsafe)))
-    }
-
-    fn shaped(&self) -> Option<Shaped> {
-        self.bandwidth.map(|bps| Shaped { rate: Rate(bps), bytes: self.charged })
     }
 
     fn sees_acks(&self) -> bool {

@@ -22,10 +22,8 @@
 use super::{Cake, CakeParams, TURNS};
 use crate::cake::pace::Pace;
 use crate::mq::Siblings;
-use crate::{
-    AckView, Backlog, Body, CardQueues, Context, Hosts, Packet, Qdisc, Shaped, State, Verdict,
-};
-use units::{Rate, Span, Time};
+use crate::{AckView, Backlog, Body, CardQueues, Context, Hosts, Packet, Qdisc, State, Verdict};
+use units::{Span, Time};
 
 impl<B: Body> Cake<B> {
     /// Sets this cake's share of the rate, bytes/s. All else is computed from the total rate.
@@ -114,11 +112,6 @@ impl<B: Body> Qdisc<B> for CakeMq<B> {
         self.cakes.holds_until()
     }
 
-    fn shaped(&self) -> Option<Shaped> {
-        let bytes = self.cakes.each.iter().map(|cake| cake.charged).sum();
-        self.params.bandwidth.map(|bps| Shaped { rate: Rate(bps), bytes })
-    }
-
     fn sees_acks(&self) -> bool {
         Qdisc::<B>::sees_acks(&self.cakes.each[0])
     }
@@ -141,7 +134,7 @@ mod tests {
     use super::*;
     use crate::cake::tests::Sent;
     use crate::cake::tests::{packet, params};
-    use units::Rng;
+    use units::{Rate, Rng};
 
     const MBIT: u64 = 1_000_000;
     const US: u64 = 1_000;

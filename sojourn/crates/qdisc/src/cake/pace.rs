@@ -41,7 +41,7 @@ impl Pace {
 
 /// The conversion from a packet's size to the bytes that it is charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sizes {
+pub(super) struct Sizes {
     /// The bytes added to a packet's size. Unless `raw`, the link's header is subtracted.
     added: i64,
     least: i64,
@@ -49,7 +49,7 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    pub(crate) fn new(params: &CakeParams, header: u32) -> Sizes {
+    pub(super) fn new(params: &CakeParams, header: u32) -> Sizes {
         let CakeParams { raw, overhead, mpu, cells, .. } = *params;
         let counted = if raw { 0 } else { i64::from(header) };
         Sizes { added: overhead - counted, least: i64::from(mpu), cells }
@@ -57,7 +57,7 @@ impl Sizes {
 
     /// The bytes that a packet is charged.
     #[inline]
-    pub(crate) fn adjusted(self, size: u32) -> u32 {
+    pub(super) fn adjusted(self, size: u32) -> u32 {
         let bytes = (i64::from(size) + self.added).max(self.least).max(0) as u32;
         match self.cells {
             CakeCells::Noatm => bytes,
