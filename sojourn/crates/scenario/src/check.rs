@@ -190,8 +190,17 @@ fn bottleneck(both: &Bottleneck, problems: &mut Problems) {
 
 /// Problems within one table.
 fn wire(wire: &Wire, at: &Key, problems: &mut Problems) {
-    delays(wire, at, problems);
-    losses(wire, at, problems);
+    let times = ends(wire.delay_schedule.as_ref());
+    steps("delay", times, wire.delay_repeat, wire.delay.is_some(), at, problems);
+    let times = ends(wire.loss_schedule.as_ref());
+    steps("loss", times, wire.loss_repeat, wire.loss.is_some(), at, problems);
+    if let (Some(_), Some(loss)) = (&wire.loss_schedule, &wire.loss)
+        && !matches!(loss, Loss::Random(_))
+    {
+        let message = format!("steps are of independent losses, and loss is {}", loss.text());
+        let hint = "write a percentage in loss, or leave the steps out";
+        report(problems, message, hint, below(at, "loss_schedule"));
+    }
     let Some(schedule) = &wire.schedule else {
         if wire.repeat.is_some() {
             let hint = "give a schedule, or leave repeat out";
@@ -221,57 +230,41 @@ fn wire(wire: &Wire, at: &Key, problems: &mut Problems) {
     }
 }
 
-/// The same checks for the steps of the delay.
-fn delays(wire: &Wire, at: &Key, problems: &mut Problems) {
-    let Some(schedule) = &wire.delay_schedule else {
-        if wire.delay_repeat.is_some() {
-            let hint = "give a delay_schedule, or leave delay_repeat out";
-            let message = "delay_repeat without a delay_schedule";
-            report(problems, message, hint, below(at, "delay_repeat"));
+/// The checks for the steps of `quantity`, the delay or the loss: `times` are those of the first
+/// step and of the last, and `before` is whether the table has a value before the steps.
+fn steps(
+    quantity: &str,
+    times: Option<(u64, u64)>,
+    repeat: Option<u64>,
+    before: bool,
+    at: &Key,
+    problems: &mut Problems,
+) {
+    let [steps, again] = ["schedule", "repeat"].map(|key| format!("{quantity}_{key}"));
+    let Some((first, last)) = times else {
+        if repeat.is_some() {
+            let message = format!("{again} without a {steps}");
+            let hint = format!("give a {steps}, or leave {again} out");
+            report(problems, message, hint, below(at, again.as_str()));
         }
         return;
     };
-    let (first, last) = (schedule[0].0, schedule[schedule.len() - 1].0);
-    if wire.delay_repeat.is_some_and(|repeat| repeat <= last) {
+    if repeat.is_some_and(|repeat| repeat <= last) {
         let last = format_duration(last);
-        let message = format!("delay_repeat is not after the last step at {last}");
-        report(problems, message, format!("write more than {last}"), below(at, "delay_repeat"));
+        let message = format!("{again} is not after the last step at {last}");
+        report(problems, message, format!("write more than {last}"), below(at, again.as_str()));
     }
-    if first > 0 && wire.delay.is_none() {
-        let message =
-            format!("the delay before the first step at {} is missing", format_duration(first));
-        let hint = "give a delay, or a first step at \"0 s\"";
-        report(problems, message, hint, below(at, "delay_schedule"));
+    if first > 0 && !before {
+        let first = format_duration(first);
+        let message = format!("the {quantity} before the first step at {first} is missing");
+        let hint = format!("give a {quantity}, or a first step at \"0 s\"");
+        report(problems, message, hint, below(at, steps.as_str()));
     }
 }
 
-/// The same checks for the steps of the loss.
-fn losses(wire: &Wire, at: &Key, problems: &mut Problems) {
-    let Some(schedule) = &wire.loss_schedule else {
-        if wire.loss_repeat.is_some() {
-            let hint = "give a loss_schedule, or leave loss_repeat out";
-            let message = "loss_repeat without a loss_schedule";
-            report(problems, message, hint, below(at, "loss_repeat"));
-        }
-        return;
-    };
-    let (first, last) = (schedule[0].0, schedule[schedule.len() - 1].0);
-    if wire.loss_repeat.is_some_and(|repeat| repeat <= last) {
-        let last = format_duration(last);
-        let message = format!("loss_repeat is not after the last step at {last}");
-        report(problems, message, format!("write more than {last}"), below(at, "loss_repeat"));
-    }
-    let burst = wire.loss.as_ref().filter(|loss| !matches!(loss, Loss::Random(_)));
-    if let Some(loss) = burst {
-        let message = format!("steps are of independent losses, and loss is {}", loss.text());
-        let hint = "write a percentage in loss, or leave the steps out";
-        report(problems, message, hint, below(at, "loss_schedule"));
-    } else if first > 0 && wire.loss.is_none() {
-        let message =
-            format!("the loss before the first step at {} is missing", format_duration(first));
-        let hint = "give a loss, or a first step at \"0 s\"";
-        report(problems, message, hint, below(at, "loss_schedule"));
-    }
+/// The times of the first step and of the last.
+fn ends<T>(steps: Option<&Vec<(u64, T)>>) -> Option<(u64, u64)> {
+    steps.map(|steps| (steps[0].0, steps[steps.len() - 1].0))
 }
 
 /// Keys that a link lacks once all its tables are read.

@@ -114,30 +114,24 @@ fn given(wire: &Wire) -> Vec<&'static str> {
     keys.into_iter().filter(|(_, value)| value.is_some()).map(|(key, _)| key).collect()
 }
 
+/// The time of the first step.
+fn first_at<T>(steps: Option<&Vec<(u64, T)>>) -> Option<u64> {
+    steps.map(|steps| steps[0].0)
+}
+
 /// Keys of a link that have no effect because of its other keys. Its own table is the first of
 /// `tables`, then the common one.
 fn unused(tables: &[&Wire]) -> Vec<(&'static str, String)> {
     let line = Line::of(tables);
     let mut idle = Vec::new();
     let timed = tables.iter().find(|wire| wire.rate.is_some() || wire.schedule.is_some());
-    let rate = timed.and_then(|wire| Some((wire.rate?.bps()?, wire.schedule.as_ref()?)));
+    let rate = timed.and_then(|wire| wire.rate?.bps().and(first_at(wire.schedule.as_ref())));
     let delayed = tables.iter().find(|wire| wire.delay.is_some() || wire.delay_schedule.is_some());
-    let delay = delayed.and_then(|wire| Some((wire.delay?, wire.delay_schedule.as_ref()?)));
+    let delay = delayed.and_then(|wire| wire.delay.and(first_at(wire.delay_schedule.as_ref())));
     let lossy = tables.iter().find(|wire| wire.loss.is_some() || wire.loss_schedule.is_some());
-    let at_0 = |steps: Option<u64>| steps == Some(0);
-    for (key, idle_now) in [
-        ("rate", at_0(rate.map(|(_, steps)| steps[0].0))),
-        ("delay", at_0(delay.map(|(_, steps)| steps[0].0))),
-        (
-            "loss",
-            at_0(
-                lossy
-                    .and_then(|wire| wire.loss.as_ref().and(wire.loss_schedule.as_ref()))
-                    .map(|steps| steps[0].0),
-            ),
-        ),
-    ] {
-        if idle_now {
+    let loss = lossy.and_then(|wire| wire.loss.as_ref().and(first_at(wire.loss_schedule.as_ref())));
+    for (key, first) in [("rate", rate), ("delay", delay), ("loss", loss)] {
+        if first == Some(0) {
             idle.push((key, format!("{key} changes nothing: its steps begin at 0 s")));
         }
     }
