@@ -115,8 +115,11 @@ ONE_WAY = "RTTs of figure 2 one way, too"
 LOADS = (50, 90, 98)
 """Mbit/s of datagrams on a link of 100 Mbit/s: all below u = 0.99."""
 
-setting = "N = {}, c = {}, {} ms".format
-"""The name of a variant of figure 4: `setting(users, factor, period_ms)`."""
+
+def setting(users: int, factor: float, period_ms: int) -> str:
+    """The name of a variant of figure 4."""
+    return f"N = {users}, c = {factor}, {period_ms} ms"
+
 
 TABLE = Study(
     "table",
@@ -154,8 +157,11 @@ RHOS = {
 }
 """N -> weights that we try in addition to 0.1, the letter's."""
 
-weighed = "N = {}, rho = {:g}".format
-"""The name of a variant of figure 2 with another weight: `weighed(users, rho)`."""
+
+def weighed(users: int, rho: float) -> str:
+    """The name of a variant of figure 2 with another weight."""
+    return f"N = {users}, rho = {rho:g}"
+
 
 AVERAGING = Study(
     "averaging",

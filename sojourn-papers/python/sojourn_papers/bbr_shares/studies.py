@@ -23,8 +23,9 @@ def fifo(depth: float) -> str:
     return f"pfifo limit {round(depth * BDP)}"
 
 
-beside = "{1} {0}, {2} CUBIC, {3:g} BDP".format
-"""The name of a variant: `beside(version, bbrs, cubics, depth)`."""
+def beside(version: str, bbrs: int, cubics: int, depth: float) -> str:
+    """The name of a variant."""
+    return f"{bbrs} {version}, {cubics} CUBIC, {depth:g} BDP"
 
 
 def _flows(version: str, bbrs: int, cubics: int) -> Changes:
@@ -118,8 +119,11 @@ MANY = Study(
 
 LAWS = ("codel", "pie", "fq_codel", "cake")
 
-law = "{} and CUBIC, {}".format
-"""The name of a variant with another discipline than a FIFO: `law(version, qdisc)`."""
+
+def law(version: str, qdisc: str) -> str:
+    """The name of a variant with another discipline than a FIFO."""
+    return f"{version} and CUBIC, {qdisc}"
+
 
 LAW = Study(
     "law",

@@ -26,8 +26,10 @@ PACKETS: Mapping[int, tuple[int, ...]] = {
 PRODUCT = 1291
 """Rate times RTT, packets."""
 
-row = "n = {}, {:g} x".format
-"""The name of a row of the table: `row(n, share)`."""
+
+def row(n: int, share: float) -> str:
+    """The name of a row of the table."""
+    return f"n = {n}, {share:g} x"
 
 
 def _row(n: int, share: float) -> Changes:
@@ -124,8 +126,11 @@ SIZES = (0.25, 0.5, 1, 1.5, 2, 4)
 PRODUCT_80 = 1033
 """155 Mbit/s times 80 ms, packets."""
 
-sized = "n = {}, {:g} of the rule".format
-"""The name of a variant of figure 11: `sized(n, share)`."""
+
+def sized(n: int, share: float) -> str:
+    """The name of a variant of figure 11."""
+    return f"n = {n}, {share:g} of the rule"
+
 
 LEAST = Study(
     "least",

@@ -154,8 +154,11 @@ READINGS = Study(
 )
 # -------------------------------------------------------------------------------------- slow links
 
-slow = "{}, {} kbit/s, {} ms, MTU {}".format
-"""The name of a variant of figure 6: `slow(name, kbps, rtt_ms, packet)`."""
+
+def slow(name: str, kbps: int, rtt_ms: int, packet: int) -> str:
+    """The name of a variant of figure 6."""
+    return f"{name}, {kbps} kbit/s, {rtt_ms} ms, MTU {packet}"
+
 
 SLOW = Study(
     "slow",
@@ -196,8 +199,10 @@ STEPS_S = (50, 100, 150, 200, 250)
 FALLS_S = (50, 100, 200)
 """Steps to a lower rate."""
 
-buffered = "{}, {} packets".format
-"""The name of a variant of figure 7: `buffered(name, packets)`."""
+
+def buffered(name: str, packets: int) -> str:
+    """The name of a variant of figure 7."""
+    return f"{name}, {packets} packets"
 
 
 def _limited(name: str, packets: int) -> str:
@@ -251,8 +256,11 @@ STEP_READINGS = Study(
 EDGE_KBPS = (512, 1500)
 EDGE_QUEUES = (CODEL, TAIL)
 
-line = "{}, {} kbit/s".format
-"""The name of a variant of the table: `line(name, kbps)`."""
+
+def line(name: str, kbps: int) -> str:
+    """The name of a variant of the table."""
+    return f"{name}, {kbps} kbit/s"
+
 
 HOME_PRODUCTS = 2
 """Length of the home line's buffers, in products of rate and RTT; a search found it."""

@@ -328,8 +328,10 @@ def at_once(ring: int) -> str:
     return f"completed at once, ring {ring} qdisc {TOTAL - ring} BQL"
 
 
-band_name = "limit per band, ring {} qdisc {}".format
-"""A variant's name: the pfifo_fast of Linux since 4.16, as a guest has it: `band_name(ring, qdisc)`."""
+def band_name(ring: int, qdisc: int) -> str:
+    """A variant's name: the pfifo_fast of Linux since 4.16, as a guest has it."""
+    return f"limit per band, ring {ring} qdisc {qdisc}"
+
 
 _OTHERS: Named = {
     **{

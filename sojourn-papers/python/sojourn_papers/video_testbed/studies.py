@@ -244,8 +244,11 @@ SETTINGS = {
 }
 """Name -> CoDel's limit in tc's syntax, and its interval in ms."""
 
-future = "{}, target {} ms".format
-"""A variant's name: `future(setting, target_ms)`."""
+
+def future(setting: str, target_ms: int) -> str:
+    """A variant's name."""
+    return f"{setting}, target {target_ms} ms"
+
 
 _FUTURE: dict[str, Changes] = {
     future(name, target): shaped(250, f"codel {limit} target {target}ms interval {interval}ms")
@@ -264,8 +267,10 @@ CAPACITY = 2_000_000 / (8 * 1370)
 """Packets a second of 1370 B at 2000 kbit/s."""
 INTERVAL_S = 0.1
 
-overload = "{:g} times".format
-"""A variant's name: `overload(times)`."""
+
+def overload(times: float) -> str:
+    """A variant's name."""
+    return f"{times:g} times"
 
 
 def excess(times: float) -> float:
