@@ -803,7 +803,7 @@ def test_a_graph_has_the_same_bytes_each_time(kept: Path) -> None:
 
 
 @pytest.fixture
-def irtt_run(tmp_path: Path) -> Path:
+def ping_run(tmp_path: Path) -> Path:
     """A Run of ping's text: 40 probes in the last 8 s, one of which was lost."""
     now = time.time()
     lines = [
@@ -813,19 +813,14 @@ def irtt_run(tmp_path: Path) -> Path:
     ]
     text = ["PING one.example (192.0.2.1) 56(84) bytes of data.", *lines]
     (tmp_path / "ping.txt").write_text("\n".join(text) + "\n")
-    code, _, err = (
-        status(["import", str(tmp_path / "ping.txt"), "-o", str(tmp_path / "ping"), "-q"]),
-        "",
-        "",
-    )
-    assert code == 0, err
+    assert status(["import", str(tmp_path / "ping.txt"), "-o", str(tmp_path / "ping"), "-q"]) == 0
     return tmp_path / "ping"
 
 
 def test_measurements_are_shown_beside_the_monitors_own(
-    irtt_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ping_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with beside.database([irtt_run]) as other:
+    with beside.database([ping_run]) as other:
         with Reader(other) as reader:
             (target,) = reader.targets()
             assert target.name == "one.example ICMP (ping)"
@@ -844,7 +839,7 @@ def test_measurements_are_shown_beside_the_monitors_own(
         assert sum(shown["targets"][1]["lost"]) == 1
         assert {each for each in shown["targets"][1]["p50"] if each is not None} == {20.0}
     assert not other.exists()
-    words = ["graph", str(tmp_path / "own.db"), "--beside", str(irtt_run), "--last", "1 min"]
+    words = ["graph", str(tmp_path / "own.db"), "--beside", str(ping_run), "--last", "1 min"]
     assert status([*words, "-o", str(tmp_path / "both.svg")]) == 0
     drawn = (tmp_path / "both.svg").read_text()
     assert "one.example ICMP (ping)" in drawn
@@ -856,5 +851,13 @@ def test_measurements_are_shown_beside_the_monitors_own(
         == 2
     )
     assert "is not a Run" in capsys.readouterr().err
-    assert status(["monitor", "127.0.0.1", "--beside", str(irtt_run)]) == 2
+    simulated = str(tmp_path / "simulated")
+    short = ["--set", "duration=6 s", "--seeds", "1", "-q"]
+    assert status(["run", "home-uplink", *short, "-o", simulated]) == 0
+    capsys.readouterr()
+    assert status(["graph", str(tmp_path / "own.db"), "--beside", simulated, "-o", "x.svg"]) == 2
+    refused = capsys.readouterr().err
+    assert f"{simulated} is not a measurement" in refused
+    assert "give a Run of sojourn measure, or one that sojourn import wrote" in refused
+    assert status(["monitor", "127.0.0.1", "--beside", str(ping_run)]) == 2
     assert "--beside is for the page" in capsys.readouterr().err

@@ -13,6 +13,7 @@ import click
 
 from sojourn.cli import work
 from sojourn.errors import UserError
+from sojourn_live.cli import line_options
 
 if TYPE_CHECKING:
     from sojourn.figures.smoke import Carried, Remark, Smoke
@@ -50,14 +51,7 @@ REMARKS = 40
 @click.option(
     "--last", metavar="TIME", help='The latest "10 min", "24 h", "7 d", "2 w". [default: 24 h]'
 )
-@click.option(
-    "--beside",
-    "runs",
-    multiple=True,
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="RUN",
-    help="Draw a measurement's probes as well, also those of a file that `sojourn import` read. May be repeated.",
-)
+@line_options.BESIDE
 @click.option("--utc", is_flag=True, help="Times are in UTC, not in this host's time zone.")
 @click.option(
     "-o",

@@ -50,6 +50,17 @@ def secret(help: str) -> Any:
     )
 
 
+BESIDE = click.option(
+    "--beside",
+    "runs",
+    multiple=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="RUN",
+    help="Show a measurement's probes as well, also those of a file that `sojourn import` read. May be repeated.",
+)
+"""The option --beside, for the monitor's page and its graph."""
+
+
 @dataclass(frozen=True)
 class ServerOptions:
     """Options for the server at the other end of a line; HOST is an argument."""

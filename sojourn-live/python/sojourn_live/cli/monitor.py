@@ -15,6 +15,7 @@ import click
 
 from sojourn.cli import bars, options, text, work
 from sojourn.errors import UserError
+from sojourn_live.cli import line_options
 
 RttColumn = Literal["min", "p10", "median", "mean", "p90", "p99", "max"]
 
@@ -80,14 +81,7 @@ BARS_WIDE = 30
     metavar="[PORT]",
     help="Serve a live page to browsers on this machine, by default at a free PORT. Write it after the targets.",
 )
-@click.option(
-    "--beside",
-    "runs",
-    multiple=True,
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="RUN",
-    help="Show a measurement's probes on the page as well, also those of a file that `sojourn import` read. May be repeated.",
-)
+@line_options.BESIDE
 @options.block(options.TalkOptions)
 def monitor(
     targets: Sequence[str],

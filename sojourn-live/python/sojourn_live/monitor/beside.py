@@ -15,7 +15,7 @@ import numpy as np
 
 from sojourn import cleanup
 from sojourn.errors import UserError
-from sojourn.records import MEASUREMENT, Run
+from sojourn.records import Run
 from sojourn_live import _live
 from sojourn_live.monitor.store import ProbeSamples, Store
 
@@ -43,7 +43,8 @@ def _add(store: Store, path: Path) -> None:
     run = Run.open(path)
     if not run.meta.facts:
         raise UserError(
-            f"{path} is not a measurement", f"give a Run of a measurement: {MEASUREMENT}"
+            f"{path} is not a measurement",
+            "give a Run of sojourn measure, or one that sojourn import wrote",
         )
     program = OWN.get(run.meta.engine, run.meta.engine)
     probes = 0
