@@ -11,7 +11,7 @@ import pytest
 import sojourn
 from sojourn import scenario
 from sojourn.cli import status
-from sojourn.engine.instant import as_ss, as_tc, instant
+from sojourn.engine.instant import _number, as_ss, as_tc, instant
 from sojourn.errors import UserError
 from sojourn.records import Run
 
@@ -94,6 +94,13 @@ def test_the_lines_have_the_form_of_tc_and_ss(run: Run) -> None:
     assert sender.startswith(f"\t cubic rtt:{sample['srtt_ns'] / 1e6:.3f} mss:1448 cwnd:{sample['cwnd_bytes'] // mss} ")  # fmt: skip
     # It starts later, and a ping has no window.
     assert not [line for line in as_ss(found) if line.startswith(("late", "ping"))]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(4194304.0, "4194304"), (-0.0, "0"), (0.28125, "0.28125"), (3, "3")]
+)
+def test_whole_numbers_have_no_exponent(value: float, shown: str) -> None:
+    assert _number(value) == shown
 
 
 @pytest.mark.parametrize(

@@ -229,7 +229,7 @@ def _parameters(first: Scenario, seeds: Sequence[int]) -> list[str]:
         if link.sampled and (whole := derived.parameters(link)) != link.qdisc.text:
             tins = derived.tin_lines(derived.tins(link))
             lines.setdefault("\n".join([whole, *tins]), link.name)
-    return ["\n".join(f"{name}: {text_}" for text_, name in lines.items())] if lines else []
+    return ["\n".join(f"{name}: {words}" for words, name in lines.items())] if lines else []
 
 
 def _flow_table(flows: Sequence[Mapping[str, Any]]) -> str:

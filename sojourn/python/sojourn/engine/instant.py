@@ -185,5 +185,7 @@ def _words(fields: Any) -> str:
 
 
 def _number(value: object) -> str:
+    if not isinstance(value, float):
+        return str(value)
     # -0.0 is a zero, too.
-    return f"{value + 0.0:.6g}" if isinstance(value, float) else str(value)
+    return f"{value + 0.0:{'.0f' if value.is_integer() else '.6g'}}"
